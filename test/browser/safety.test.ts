@@ -26,6 +26,11 @@ const attacks = [
   '\u202egnp.exe <!-- {{constructor.constructor("window.hacked=true")()}}',
 ]
 
+const image = {
+  type: 'image_url',
+  image_url: { url: 'http://evil.example/pixel.png' },
+} as const
+
 /** A run whose tasks, tools, answers and reports are all attacks. */
 async function rollHostile(): Promise<void> {
   const call = (name: string): string =>
@@ -38,13 +43,15 @@ async function rollHostile(): Promise<void> {
   const world = environment({
     name: 'hostile',
     task: { '~standard': { version: 1, vendor: 'test', validate: value => ({ value }) } },
-    open: () => ({
+    open: ({ id }) => ({
       opening: [
         {
           role: 'user',
           content: [
             { type: 'text', text: attacks[0]! },
-            { type: 'image_url', image_url: { url: 'http://evil.example/pixel.png' } },
+            { type: 'text', text: `one${'word'.repeat(100)}` },
+            // The attempts of one task fail of it: this template takes text only.
+            ...(id === attacks[1] ? [image] : []),
           ],
         },
       ],
@@ -151,6 +158,22 @@ describe('[V3] one file', () => {
     expect(await opened.page.getByText('live', { exact: true }).count()).toBe(0)
   })
 })
+
+it.each(['group', 'trajectory', 'siblings', 'try'])(
+  'the page of a %s is no wider than a telephone, whatever its texts are',
+  async name => {
+    await using viewing = await view([hostile])
+    const phone = { viewport: { width: 390, height: 844 } }
+    await using opened = await openPage(browser, viewing.url, phone)
+    const { page } = opened
+    const task = encodeURIComponent('__proto__')
+    const of = { group: `id=${task}`, siblings: `a=${task}/0/0&b=${task}/1/0` }
+    const query = of[name as 'group'] ?? `id=${task}/0/0&at=0`
+    await page.goto(`${viewing.url}/#/run/hostile/${name}?${query}`)
+    await page.getByText('wordwordword').first().waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+  },
+)
 
 describe('who may look', () => {
   it('brings the token beyond loopback, which stays out of the address', async () => {

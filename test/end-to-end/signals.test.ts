@@ -55,3 +55,18 @@ it.runIf(existsSync('/proc/self/status')).each(['SIGINT', 'SIGTERM'] as const)(
     server.close()
   },
 )
+
+it.runIf(existsSync('/proc/self/status'))(
+  'H6: SIGINT ends the making of a large set of tasks, which never turns the loop',
+  async () => {
+    const folder = scratch()
+    const words = ['tasks', 'make', '9000000', '--environment', 'calculator', '--out', 'all.jsonl']
+    const { child, finished } = start(words, { folder })
+    const ended = new Promise(resolve => child.once('exit', (_, name) => resolve(name)))
+    await isHeld(child.pid!)
+    child.kill('SIGINT')
+    expect(await ended).toBe('SIGINT')
+    await finished
+    expect(existsSync(join(folder, 'all.jsonl'))).toBe(false)
+  },
+)

@@ -108,7 +108,8 @@ function optionsOf(chart: ChartAnswer, width: number, axis: string): uPlot.Optio
   return {
     width,
     height,
-    padding: [8, 8, 0, 0],
+    // Half of the last label stands behind the end of its axis.
+    padding: [8, 22, 0, 0],
     legend: { show: false },
     cursor: { points: { size: 6 }, y: false, sync: { key: 'run' }, drag: { x: false, y: false } },
     scales: { x: { time: false }, y: { range: (_, low, high) => rangeOf(chart, low, high) } },

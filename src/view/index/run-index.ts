@@ -130,8 +130,12 @@ export class RunIndex implements AsyncDisposable {
   async tree(id: string): Promise<Tree | undefined> {
     const place = this.#trees.get(id)
     if (!place || !this.#handle) return undefined
-    const { header, arrays } = await readFrame(this.#handle, place)
-    return treeFromFrame({ header: (header as { tree: unknown }).tree, arrays })
+    const frame = await readFrame(this.#handle, place)
+    const { header, arrays } = frame
+    const tree = treeFromFrame({ header: (header as { tree: unknown }).tree, arrays })
+    // What is shown of it must not wait until everything before it was looked through.
+    if (!this.#facts.has(id)) this.#see(id, factsOf(frame))
+    return tree
   }
 
   /** The frames of trees as they lie in the file, from a place on up to what is placed. */

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import type { Environment, Task } from '../../../core/environment.ts'
 import { jsonWithoutSecrets } from '../../../core/process/secrets.ts'
+import { holdLoop } from '../../../core/process/signals.ts'
 import { readSplits } from '../../../datasets/splits.ts'
 import { checkOutputFile } from '../../../exchange/output-file.ts'
 import { measureTasks } from '../../../measure/task-set.ts'
@@ -192,12 +193,15 @@ async function read(
   const { environment: name, split, seed = 0 } = flags
   const environment = name === undefined ? anyTasks : await openEnvironmentNamed(name)
   const tasks: Task[] = []
+  // Making tasks does not turn the event loop, nor does what is done with them: Ctrl-C ends both.
+  holdLoop()
   try {
     const options = { seed, ...(split !== undefined && { split }) }
     for await (const task of readTasks(environment, source, options)) tasks.push(task)
   } finally {
     await closeEnvironment(environment, terminal.tell)
   }
+  holdLoop()
   return tasks
 }
 
