@@ -85,6 +85,12 @@ export const inThisProcess: KindOfWorld = {
     },
     {
       badness: 'lies',
+      how: 'says nothing as a user',
+      reason: /said what is no message: \{ role: 'user', content: null \}/,
+      meet: answering({ kind: 'continue', observed: [{ role: 'user', content: null }] }),
+    },
+    {
+      badness: 'lies',
       how: 'says a part without its text',
       reason: /said what is no message: /,
       meet: answering({

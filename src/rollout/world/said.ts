@@ -22,7 +22,8 @@ export function checkSaid(messages: readonly Message[]): void {
   let characters = 0
   for (const message of messages as readonly Message[]) {
     const { role, content } = message ?? {}
-    const length = lengthOf(content)
+    // Only the assistant may say nothing but calls.
+    const length = content === null && role !== 'assistant' ? undefined : lengthOf(content)
     if (typeof role !== 'string' || length === undefined || !hasCalls(message)) {
       throw broken(`said what is no message: ${shown(message)}`)
     }
