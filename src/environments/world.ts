@@ -45,7 +45,7 @@ export async function toWorld<Report>(
         ? await behaviour.step(action, { ...call, runCalls })
         : await takeUsualCourse(behaviour, action, { call, runCalls, misses, nudge })
       const transition = judged(behaviour, taken, { action, turn: call.turn, anchor })
-      isOver = transition.kind === 'end'
+      isOver = transition?.kind === 'end'
       misses = action.calls.length > 0 ? 0 : misses + 1
       return transition
     },
@@ -119,7 +119,7 @@ function judged<Report>(
   step: { readonly action: Reply; readonly turn: number; readonly anchor: string | undefined },
 ): Transition {
   const { action, turn, anchor } = step
-  const reward = behaviour.stepReward?.({ action, calls: transition.calls ?? [], turn })
+  const reward = behaviour.stepReward?.({ action, calls: transition?.calls ?? [], turn })
   if (anchor === undefined && reward === undefined) return transition
   return {
     ...transition,

@@ -143,7 +143,7 @@ describe('a world', () => {
     const strange = [{ role: 'usr', content: 'x' }] as unknown as readonly Message[]
     const step = (): Transition => ({ kind: 'end', observed: strange })
     const message =
-      'The world said something as "usr"; the roles are system, developer, user, assistant, tool.'
+      "The world said something as 'usr'; the roles are system, developer, user, assistant, tool."
     for (const bad of [worldOf({ opening: strange }), worldOf({ step })]) {
       const { outcome } = await rollIn(bad)
       expect(outcome).toEqual({ kind: 'failed', boundary: 'environment', message })

@@ -12,6 +12,12 @@ import { checkTaskSource, countTasks, readTasks } from './tasks.ts'
 const folder = mkdtempSync(join(tmpdir(), 'espalier-tasks-'))
 const environment = await openEnvironment('single-turn')
 
+async function dataOf(path: string): Promise<readonly unknown[]> {
+  const read: unknown[] = []
+  for await (const { data } of readTasks(environment, path, { seed: 0 })) read.push(data)
+  return read
+}
+
 describe('tasks of a file', () => {
   it('come in order from every row group of a parquet file', async () => {
     const path = join(folder, 'tasks.parquet')
@@ -21,20 +27,13 @@ describe('tasks of a file', () => {
       { name: 'answer', data: ['2', '3', '4', '5', '6'] },
     ]
     writeFileSync(path, Buffer.from(parquetWriteBuffer({ columnData, rowGroupSize: 2 })))
-    const read: unknown[] = []
-    for await (const { data } of readTasks(environment, path, { seed: 0 })) {
-      read.push((data as { prompt: string }).prompt)
-    }
-    expect(read).toEqual(prompts)
+    expect(await dataOf(path)).toMatchObject(prompts.map(prompt => ({ prompt })))
   })
 
   it('are named by their line, blank ones counted', async () => {
     const path = join(folder, 'blank.jsonl')
     writeFileSync(path, '{"prompt":"1+1"}\n\n{"question":"2+2?"}\n')
-    const read = async (): Promise<void> => {
-      for await (const _ of readTasks(environment, path, { seed: 0 }));
-    }
-    await expect(read()).rejects.toThrow(/blank.jsonl:3: Not a task/)
+    await expect(dataOf(path)).rejects.toThrow(/blank.jsonl:3: Not a task/)
   })
 
   it('that is wrong from the start leaves no run folder behind', async () => {
@@ -54,6 +53,28 @@ describe('tasks of a file', () => {
     const ids: string[] = []
     for await (const { id } of readTasks(environment, path, { seed: 0 })) ids.push(id)
     expect(ids).toEqual(['a', '7'])
+  })
+
+  it.each(['12345678901234567891', '-9007199254740993', '1e400', '[0, 1E999]'])(
+    'are refused where a number would be changed by reading it: %s',
+    async number => {
+      const path = join(folder, 'numbers.jsonl')
+      const exact = '"7777777777777777777 1e999" , "x":9007199254740992, "y":-1.5e-3, "z":1e16'
+      writeFileSync(path, `{"prompt":${exact}}\n{"prompt":"1+1","extra":${number}}\n`)
+      await expect(dataOf(path)).rejects.toThrow(
+        /numbers.jsonl:2: the number -?[\dEe]+ would be changed/,
+      )
+    },
+  )
+
+  it('are refused where they are no UTF-8, and hold any sign where they are', async () => {
+    const path = join(folder, 'latin.jsonl')
+    writeFileSync(path, Buffer.from('{"prompt":"caf\u00e9"}\n', 'latin1'))
+    const read = () => dataOf(path)
+    await expect(read()).rejects.toThrow(/latin.jsonl is not UTF-8, in line 1 or soon after/)
+    const prompt = `\uFFFD\u2028${'\u2603\u{1F600}'.repeat(20_000)}`
+    writeFileSync(path, `{"prompt":"${prompt}"}\r\n{"prompt":"1"}`)
+    expect(await read()).toMatchObject([{ prompt }, { prompt: '1' }])
   })
 
   it.each(['{"x":1}', '""', '[1]', 'true'])('cannot have the id %s, and say where', async id => {

@@ -1,6 +1,5 @@
 import { createReadStream, existsSync, realpathSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
-import { createInterface } from 'node:readline'
 import type { Environment, Task } from '../core/environment.ts'
 import type { TaskId } from '../core/ids.ts'
 import { SettingError } from '../names/setting-error.ts'
@@ -194,15 +193,21 @@ async function* readFile(path: string): AsyncGenerator<Entry> {
   }
   let number = 0
   for await (const line of linesOf(path)) {
-    // Editors of some systems begin a file with a byte-order mark.
-    const text = ++number === 1 ? line.replace(/^\uFEFF/, '') : line
-    if (text.trim() === '') continue
-    const place = `${path}:${number}`
-    yield { entry: parseLine(text, place), place }
+    const place = `${path}:${++number}`
+    if (line.trim() !== '') yield { entry: parseLine(line, place), place }
   }
 }
 
 function parseLine(line: string, place: string): unknown {
+  const entry = parseJson(line, place)
+  const changed = numbersOf(line).find(changes)
+  if (changed === undefined) return entry
+  throw new Error(
+    `${place}: the number ${changed.slice(0, 60)} would be changed, since it does not fit into 64-bit floating point: write it as a text`,
+  )
+}
+
+function parseJson(line: string, place: string): unknown {
   try {
     return JSON.parse(line)
   } catch (cause) {
@@ -214,9 +219,36 @@ function parseLine(line: string, place: string): unknown {
   }
 }
 
-function linesOf(path: string): AsyncIterable<string> {
-  return createInterface({
-    input: createReadStream(path),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })
+/** The numbers of a JSON text as they are written; none where all are short. */
+function numbersOf(json: string): readonly string[] {
+  if (!/\d{16}|\d[eE]/.test(json)) return []
+  return json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/[-\d][-+.\deE]*/g) ?? []
+}
+
+/** Whether a number is another one when it is read: an integer that is rounded, or one without a bound. */
+function changes(written: string): boolean {
+  const read = Number(written)
+  if (!Number.isFinite(read)) return true
+  return /^-?\d+$/.test(written) && BigInt(read) !== BigInt(written)
+}
+
+/** The lines of a file, without a byte-order mark, which editors of some systems begin it with. */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let number = 1
+  let rest = ''
+  const read = (bytes?: Buffer): string => {
+    try {
+      return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode()
+    } catch (cause) {
+      throw new Error(`${path} is not UTF-8, in line ${number} or soon after`, { cause })
+    }
+  }
+  for await (const bytes of createReadStream(path) as AsyncIterable<Buffer>) {
+    const lines = `${rest}${read(bytes)}`.split(/\r?\n/)
+    rest = lines.pop() ?? ''
+    number += lines.length
+    yield* lines
+  }
+  yield `${rest}${read()}`
 }

@@ -38,6 +38,12 @@ function inProcess(
 
 const answering = (transition: unknown) => (): Meeting => inProcess(() => transition as Transition)
 
+function circle(): object {
+  const round: { self?: object } = {}
+  round.self = round
+  return round
+}
+
 export const inThisProcess: KindOfWorld = {
   kind: 'a world in this process',
   boundary: 'environment',
@@ -62,8 +68,68 @@ export const inThisProcess: KindOfWorld = {
     {
       badness: 'lies',
       how: 'says what is no message',
-      reason: /said what is no message: \{"role":"user"\}/,
+      reason: /said what is no message: \{ role: 'user' \}/,
       meet: answering({ kind: 'continue', observed: [{ role: 'user' }] }),
+    },
+    {
+      badness: 'lies',
+      how: 'says a circle',
+      reason: /said what is no message: .*Circular/,
+      meet: answering({ kind: 'continue', observed: [{ role: 'user', content: circle() }] }),
+    },
+    {
+      badness: 'lies',
+      how: 'says an integer that JSON lacks',
+      reason: /said what is no message: .*10n/,
+      meet: answering({ kind: 'continue', observed: [{ role: 'user', content: 10n }] }),
+    },
+    {
+      badness: 'lies',
+      how: 'says nothing as a user',
+      reason: /said what is no message: \{ role: 'user', content: null \}/,
+      meet: answering({ kind: 'continue', observed: [{ role: 'user', content: null }] }),
+    },
+    {
+      badness: 'lies',
+      how: 'says a part without its text',
+      reason: /said what is no message: /,
+      meet: answering({
+        kind: 'continue',
+        observed: [{ role: 'user', content: [{ type: 'text' }] }],
+      }),
+    },
+    {
+      badness: 'lies',
+      how: 'says calls that are none',
+      reason: /said what is no message: /,
+      meet: answering({
+        kind: 'continue',
+        observed: [{ role: 'assistant', content: '', tool_calls: [null] }],
+      }),
+    },
+    {
+      badness: 'lies',
+      how: 'answers with nothing',
+      reason: /neither continues nor ends: null/,
+      meet: answering(null),
+    },
+    {
+      badness: 'lies',
+      how: 'records what is no list of calls',
+      reason: /gave what is no list of calls: 5/,
+      meet: answering({ kind: 'end', calls: 5 }),
+    },
+    {
+      badness: 'lies',
+      how: 'records what is no call',
+      reason: /gave what is no record of a call: null/,
+      meet: answering({ kind: 'end', calls: [null] }),
+    },
+    {
+      badness: 'lies',
+      how: 'ends by a limit that there is not',
+      reason: /ended by 'boredom'/,
+      meet: answering({ kind: 'end', limit: 'boredom' }),
     },
     {
       badness: 'lies',

@@ -1,6 +1,8 @@
+import { inspect } from 'node:util'
 import type { Transition } from '../../core/environment.ts'
 import { Failure } from '../../core/failure.ts'
 import type { Message } from '../../core/message.ts'
+import type { CallRecord } from '../../core/tool.ts'
 
 /** Characters that a world may say at one time: more than any context holds. */
 const mostCharacters = 2 ** 24
@@ -20,13 +22,15 @@ export function checkSaid(messages: readonly Message[]): void {
   let characters = 0
   for (const message of messages as readonly Message[]) {
     const { role, content } = message ?? {}
-    if (typeof role !== 'string' || !isContent(content)) {
+    // Only the assistant may say nothing but calls.
+    const length = content === null && role !== 'assistant' ? undefined : lengthOf(content)
+    if (typeof role !== 'string' || length === undefined || !hasCalls(message)) {
       throw broken(`said what is no message: ${shown(message)}`)
     }
     if (!roles.includes(role)) {
       throw broken(`said something as ${shown(role)}; the roles are ${roles.join(', ')}`)
     }
-    characters += typeof content === 'string' ? content.length : 0
+    characters += length
   }
   if (characters <= mostCharacters) return
   throw broken(`said ${characters} characters at one time; ${mostCharacters} are read`)
@@ -34,24 +38,60 @@ export function checkSaid(messages: readonly Message[]): void {
 
 /** Throws if a world's answer to a step is not a valid transition. */
 export function checkTransition(transition: Transition): void {
-  const { observed = [], reward, kind } = transition ?? {}
+  const { observed = [], calls, reward, anchor, kind } = transition ?? {}
   if (kind !== 'continue' && kind !== 'end') {
     throw broken(`answered with what neither continues nor ends: ${shown(transition)}`)
   }
   checkSaid(observed)
   if (kind === 'continue' && observed.length === 0) throw broken('goes on without saying anything')
+  if (calls !== undefined) checkCalls(calls)
+  if (anchor !== undefined && typeof anchor !== 'string') {
+    throw broken(`gave an anchor that is no text: ${shown(anchor)}`)
+  }
+  const limit: unknown = transition.kind === 'end' ? transition.limit : undefined
+  if (limit !== undefined && limit !== 'misses' && limit !== 'tool-calls') {
+    throw broken(`ended by ${shown(limit)}; the limits of a world are misses and tool-calls`)
+  }
   if (reward === undefined || Number.isFinite(reward)) return
   throw broken(`rewarded a step with ${String(reward)}, which is no number`)
 }
 
-function isContent(content: unknown): boolean {
-  return typeof content === 'string' || content === null || Array.isArray(content)
+/** How much a content says; nothing where it is none. */
+function lengthOf(content: unknown): number | undefined {
+  if (typeof content === 'string') return content.length
+  if (content === null) return 0
+  if (!Array.isArray(content)) return undefined
+  let characters = 0
+  for (const part of content as readonly (Partial<Record<string, unknown>> | null)[]) {
+    if (typeof part?.type !== 'string') return undefined
+    if (part.type !== 'text') continue
+    if (typeof part.text !== 'string') return undefined
+    characters += part.text.length
+  }
+  return characters
+}
+
+/** Whether the calls of a message, where it has some, are calls. */
+function hasCalls(message: Message): boolean {
+  const calls = message.role === 'assistant' ? message.tool_calls : undefined
+  if (calls === undefined || calls === null) return true
+  return Array.isArray(calls) && calls.every(call => typeof call?.function?.name === 'string')
+}
+
+function checkCalls(calls: readonly CallRecord[]): void {
+  if (!Array.isArray(calls)) throw broken(`gave what is no list of calls: ${shown(calls)}`)
+  for (const call of calls as readonly CallRecord[]) {
+    const { tool, output, seconds } = call ?? {}
+    if (typeof tool === 'string' && typeof output === 'string' && Number.isFinite(seconds)) continue
+    throw broken(`gave what is no record of a call: ${shown(call)}`)
+  }
 }
 
 function broken(what: string): Failure {
   return new Failure('environment', { cause: new Error(`The world ${what}.`) })
 }
 
+/** Never throws, whatever was given: not for a circle, nor for an integer that JSON lacks. */
 function shown(value: unknown): string {
-  return (JSON.stringify(value) ?? String(value)).slice(0, 200)
+  return inspect(value, { depth: 3, breakLength: Number.POSITIVE_INFINITY }).slice(0, 200)
 }
