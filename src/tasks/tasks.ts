@@ -245,10 +245,18 @@ async function* linesOf(path: string): AsyncGenerator<string> {
     }
   }
   for await (const bytes of createReadStream(path) as AsyncIterable<Buffer>) {
-    const lines = `${rest}${read(bytes)}`.split(/\r?\n/)
-    rest = lines.pop() ?? ''
-    number += lines.length
-    yield* lines
+    const [end = '', ...lines] = read(bytes).split('\n')
+    // What was searched is not searched again: a line may be longer than many pieces of the file.
+    rest += end
+    for (const line of lines) {
+      yield withoutReturn(rest)
+      number++
+      rest = line
+    }
   }
-  yield `${rest}${read()}`
+  yield withoutReturn(rest + read())
+}
+
+function withoutReturn(line: string): string {
+  return line.endsWith('\r') ? line.slice(0, -1) : line
 }
