@@ -129,6 +129,49 @@ describe('a run', () => {
     expect(await rowsOf(run)).toHaveLength(24)
   })
 
+  it('that failed before an attempt was finished keeps what was sampled for it', async () => {
+    const run = scratch()
+    let isStuck = true
+    let fail = (): void => {}
+    const failed = new Promise<void>(resolve => {
+      fail = resolve
+    })
+    const world = environment({
+      name: 'stuck',
+      task: z.object({ prompt: z.string() }),
+      open({ data }) {
+        let turns = 0
+        return {
+          opening: [{ role: 'user', content: data.prompt }],
+          respond() {
+            if (++turns === 1) return 'go on'
+            if (!isStuck) return undefined
+            fail()
+            return new Promise<never>(() => {})
+          },
+        }
+      },
+      reward: { one: () => 1 },
+    })
+    const { parts, counts } = partsOf([], { environment: world as never, group: 1 })
+    async function* broken() {
+      yield tasks[0]!
+      await failed
+      throw new Error('the list of tasks broke')
+    }
+    const record = { out: run, kind: 'roll', config: {} }
+    const rolling = async (): Promise<void> => {
+      for await (const _ of rollIntoRun(broken(), parts, record));
+    }
+    await expect(rolling()).rejects.toThrow('the list of tasks broke')
+    const before = counts.sampled
+    expect(before).toBeGreaterThan(0)
+    isStuck = false
+    for await (const _ of rollIntoRun(tasks.slice(0, 1), parts, { ...record, resumes: true }));
+    expect(await readManifest(run)).toMatchObject({ status: 'finished' })
+    expect(counts.sampled).toBe(before)
+  })
+
   it('refuses a folder that holds one, and a folder that is none', async () => {
     const { parts } = partsOf([])
     await expect(rollInto(reference, parts)).rejects.toThrow(

@@ -8,12 +8,14 @@ import type { Tree } from '../core/tree.ts'
 import type { SinkRun } from '../exchange/live-sinks.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { newManifest } from '../store/manifest.ts'
+import { journalMagic } from '../store/read-journal.ts'
 import {
   createRun,
   type RunManifest,
   readManifest,
   runFormat,
   runPaths,
+  sizeOf,
   writeManifest,
 } from '../store/run-folder.ts'
 import {
@@ -23,6 +25,7 @@ import {
   type RunReader,
   type RunWriter,
 } from '../store/store.ts'
+import { StoreError } from '../store/store-error.ts'
 import { openUnfinished, type Unfinished } from '../store/unfinished.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import type { RunEnd } from '../watch/events.ts'
@@ -152,8 +155,9 @@ export async function openRun(
         if (isClosed) return
         await close({ status: 'stopped', reason: ending.reason! })
         listen?.(ending)
-        // A run that failed before anything was finished leaves no folder.
-        if (isNew && ending.status === 'failed') await removeUnbegun(out)
+        // A run that failed before anything was kept leaves no folder; where its disk failed, it can be resumed.
+        const isOver = ending.status === 'failed' && !(ending.error instanceof StoreError)
+        if (isNew && isOver) await removeUnbegun(out)
       },
     }
   } catch (error) {
@@ -171,8 +175,9 @@ async function isEmptyFolder(folder: string): Promise<boolean> {
   return (await readdir(folder).catch(() => [])).length === 0
 }
 
-/** Removes the folder of a run whose journal holds nothing. */
+/** Removes the folder of a run whose journal and record of unfinished attempts hold nothing. */
 async function removeUnbegun(folder: string): Promise<void> {
+  if ((sizeOf(runPaths(folder).unfinished) ?? 0) > journalMagic.length) return
   const reader = await openRunReader(folder).catch(() => undefined)
   const isBegun = reader === undefined || reader.treeCount > 0
   await reader?.[Symbol.asyncDispose]()

@@ -1,10 +1,11 @@
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inflateRawSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { environment } from '../environments/environment.ts'
 import { roll } from '../index.ts'
+import { runPaths } from '../store/run-folder.ts'
 import { scripted } from '../testing.ts'
 import { Library } from './library.ts'
 import { type StaticWritten, writeStatic } from './static-file.ts'
@@ -33,6 +34,20 @@ beforeAll(async () => {
   const policy = await scripted([hostile])
   const options = { policy, group: 1, out: join(folder, 'run') }
   for await (const _ of roll(world, tasks, options));
+})
+
+it('[V2] a group is read once for all of its pages', async () => {
+  const copy = join(folder, 'copy')
+  cpSync(join(folder, 'run'), copy, { recursive: true })
+  await using library = new Library()
+  await library.add(copy)
+  const run = await library.open(library.names[0]!)
+  await run.looked()
+  const [first] = (await run.group('a')).members
+  truncateSync(runPaths(copy).journal, 0)
+  expect((await run.trajectory(first!.id)).id).toBe(first!.id)
+  expect((await run.tree(first!.tree)).id).toBe(first!.tree)
+  await expect(run.group('b')).rejects.toThrow()
 })
 
 describe('a page in one file', () => {

@@ -78,9 +78,9 @@ async function packRun(
   const waiting = batches(spread(rows), groupsPerParcel)
   for (let room = most; waiting.length > 0; ) {
     const batch = waiting.shift()!
-    const contents = await Promise.all(
-      batch.map(async ({ id }) => [id, await packGroup(run, id)] as const),
-    )
+    // One after another: all pages of a group are made of what was read of it once.
+    const contents: [string, StaticGroup][] = []
+    for (const { id } of batch) contents.push([id, await packGroup(run, id)])
     const parcel = pack(Object.fromEntries(contents))
     if (parcel.length > room) {
       if (batch.length === 1) break

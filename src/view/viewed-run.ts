@@ -71,6 +71,8 @@ export class ViewedRun implements AsyncDisposable {
   #model: Promise<RunModel> | undefined
   #looking: Promise<void> | undefined
   #refreshing: Promise<void> | undefined
+  /** The group that was read last: whoever looks at one asks for several pages of it. */
+  #last: LoadedGroup | undefined
   #pages: { key: string; rows: ReturnType<typeof queryGroups> } | undefined
 
   constructor(options: ViewedRunOptions, manifest: RunManifest) {
@@ -297,9 +299,12 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   async #load(id: string): Promise<LoadedGroup> {
-    const group = await loadGroup(this.#index, id)
-    if (group) return group
-    throw new NotFoundError(`no group "${id}" in this run`)
+    const record = this.#index.group(id)
+    if (!record) throw new NotFoundError(`no group "${id}" in this run`)
+    if (this.#last?.record === record) return this.#last
+    const group = await loadGroup(this.#index, record)
+    this.#last = group
+    return group
   }
 
   async #find(id: string): Promise<{ group: LoadedGroup; member: LoadedMember }> {

@@ -22,10 +22,8 @@ export interface LoadedGroup {
   readonly members: readonly LoadedMember[]
 }
 
-/** Reads a group and its trees; nothing where there is none of that id. */
-export async function loadGroup(index: RunIndex, id: string): Promise<LoadedGroup | undefined> {
-  const record = index.group(id)
-  if (!record) return undefined
+/** Reads the trees of a group. */
+export async function loadGroup(index: RunIndex, record: GroupRecord): Promise<LoadedGroup> {
   const trees = new Map<string, Tree | undefined>()
   const members: LoadedMember[] = []
   const add = async (
@@ -37,7 +35,9 @@ export async function loadGroup(index: RunIndex, id: string): Promise<LoadedGrou
     if (!trees.has(treeId)) trees.set(treeId, await index.tree(treeId))
     const tree = trees.get(treeId)
     const found = tree?.trajectories.find(each => each.id === trajectory)
-    if (!tree || !found) throw new Error(`the journal has group ${id} but not its tree ${treeId}`)
+    if (!tree || !found) {
+      throw new Error(`the journal has group ${record.id} but not its tree ${treeId}`)
+    }
     members.push({ tree, trajectory: found, scored, outcome: outcome ?? found.outcome })
   }
   for (const member of record.members) await add(member.trajectory, member)
