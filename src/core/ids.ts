@@ -39,6 +39,6 @@ export function trajectoryId(tree: TreeId, index: number): TrajectoryId {
 }
 
 /** The tree that a trajectory belongs to: its id without its number. */
-export function treeOf(trajectory: string): string {
-  return trajectory.slice(0, trajectory.lastIndexOf('/'))
+export function treeOf(trajectory: string): TreeId {
+  return trajectory.slice(0, trajectory.lastIndexOf('/')) as TreeId
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -7,6 +7,7 @@ import { openCountingPolicy } from '../../test/counting-policy.ts'
 import { openByteRenderer } from '../../test/rolling.ts'
 import { environment } from '../environments/environment.ts'
 import { exportRun } from '../exchange/export.ts'
+import { readJournal } from '../store/read-journal.ts'
 import { readManifest, runPaths } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import { openEstimate } from '../weigh/estimate.ts'
@@ -188,4 +189,25 @@ describe('a run', () => {
     const { rows } = await exportRun(run, { to: 'jsonl', out: `${run}.jsonl` })
     expect(rows).toBe(0)
   })
+})
+
+it('a tree damaged while a run is read is told to who comes to its group, and to nobody who stops before it', async () => {
+  const out = scratch()
+  const { parts } = partsOf([])
+  expect(await rollInto(out, parts)).toBe(12)
+  await using reader = await openRunReader(out)
+  const { journal } = runPaths(out)
+  const bytes = readFileSync(journal)
+  for await (const { frame, place } of readJournal(journal)) {
+    if (!JSON.stringify(frame.header).includes('"task":"11","member":1')) continue
+    bytes[place.offset + place.size - 1]! ^= 1
+  }
+  writeFileSync(journal, bytes)
+  const read = async (most: number): Promise<number> => {
+    let groups = 0
+    for await (const _ of reader.groups()) if (++groups === most) break
+    return groups
+  }
+  expect(await read(11)).toBe(11)
+  await expect(read(12)).rejects.toThrow('checksum')
 })

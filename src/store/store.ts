@@ -7,6 +7,7 @@ import {
   type TaskId,
   type TrajectoryId,
   type TreeId,
+  treeOf,
 } from '../core/ids.ts'
 import type { Gradable, Usage } from '../core/trajectory.ts'
 import type { Tree } from '../core/tree.ts'
@@ -168,9 +169,7 @@ export async function openRunReader(
     finishedGroups: new Set(records.keys()),
     finishedTrees: new Set(trees.keys()),
     usage,
-    async *groups() {
-      for (const record of ordered) yield await loadGroup(handle!, trees, record)
-    },
+    groups: () => readAhead(ordered, record => loadGroup(handle!, trees, record)),
     records: () => ordered,
     tasks: () => ordered.filter(isFirstSeat()).map(({ task }) => task),
     async group(id) {
@@ -224,29 +223,51 @@ async function loadTree(handle: FileHandle, place: FramePlace): Promise<Tree> {
   return treeFromFrame({ header: (header as { tree: unknown }).tree, arrays })
 }
 
+/** Reads one thing after the other, the next one while this one is used. */
+async function* readAhead<Item, Read>(
+  items: readonly Item[],
+  read: (item: Item) => Promise<Read>,
+): AsyncGenerator<Read> {
+  const begin = (index: number): Promise<Read> | undefined => {
+    const reading = index < items.length ? read(items[index]!) : undefined
+    // Whoever stops before it is never told of its failure.
+    reading?.catch(() => {})
+    return reading
+  }
+  let next = begin(0)
+  for (let index = 1; next; index++) {
+    const current = await next
+    next = begin(index)
+    yield current
+  }
+}
+
 async function loadGroup(
   handle: FileHandle,
   places: ReadonlyMap<TreeId, FramePlace>,
   record: GroupRecord,
 ): Promise<StoredGroup> {
-  const cache = new Map<TreeId, Tree>()
-  const find = async (trajectory: TrajectoryId) => {
-    const id = trajectory.slice(0, trajectory.lastIndexOf('/')) as TreeId
+  const ids = new Set([...record.members, ...record.unscored].map(each => treeOf(each.trajectory)))
+  const load = async (id: TreeId): Promise<readonly [TreeId, Tree]> => {
     const place = places.get(id)
     if (!place) throw new Error(`the journal has group ${record.id} but not its tree ${id}`)
-    const tree = cache.get(id) ?? (await loadTree(handle, place))
-    cache.set(id, tree)
-    return { tree, trajectory: tree.trajectories.find(each => each.id === trajectory)! }
+    return [id, await loadTree(handle, place)]
   }
-  const members: Weighted[] = []
-  for (const member of record.members) {
-    const { tree, trajectory } = await find(member.trajectory)
-    members.push({ tree, trajectory: trajectory as Gradable, ...recordedCredit(member) })
+  const trees = new Map(await Promise.all([...ids].map(load)))
+  const find = (id: TrajectoryId) => {
+    const tree = trees.get(treeOf(id))!
+    return { tree, trajectory: tree.trajectories.find(each => each.id === id)! }
   }
-  const unscored: Unscored[] = []
-  for (const { trajectory: id, outcome } of record.unscored) {
-    unscored.push({ ...(await find(id)), outcome: outcome as Unscored['outcome'] })
-  }
+  const members = record.members.map((member): Weighted => {
+    const { tree, trajectory } = find(member.trajectory)
+    return { tree, trajectory: trajectory as Gradable, ...recordedCredit(member) }
+  })
+  const unscored = record.unscored.map(
+    ({ trajectory, outcome }): Unscored => ({
+      ...find(trajectory),
+      outcome: outcome as Unscored['outcome'],
+    }),
+  )
   const { seat, step, task, order } = record
   const group: Group = {
     id: record.id,
