@@ -227,7 +227,10 @@ describe('what espalier serve speaks', () => {
     expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('config.json')])
     expect((await espalier('serve', '--port', '70000')).code).toBe(2)
     const open = await espalier('serve', '--host', '0.0.0.0', '--port', '0')
-    expect([open.code, open.stderr]).toEqual([2, expect.stringContaining('lets others in, who need a token')])
+    expect([open.code, open.stderr]).toEqual([
+      2,
+      expect.stringContaining('lets others in, who need a token'),
+    ])
   })
 
   it('H2: takes weights from nowhere but the folder it was told', async () => {
