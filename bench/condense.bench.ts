@@ -1,10 +1,10 @@
 import nlp from 'compromise'
-import { chunkText } from '../src/condensers/chunk.ts'
-import { readAnyLanguage } from '../src/condensers/frequency.ts'
-import { keywordChunks, keywordCondenser } from '../src/condensers/keyword.ts'
-import { measureLoss } from '../src/condensers/probe.ts'
-import { standaloneCall } from '../src/condensers/standalone.ts'
-import { makePassageTasks } from '../src/environments/built-in/passage-tasks.ts'
+import { chunkText } from '../src/engine/condensers/chunk.ts'
+import { readAnyLanguage } from '../src/engine/condensers/frequency.ts'
+import { keywordChunks, keywordCondenser } from '../src/engine/condensers/keyword.ts'
+import { measureLoss } from '../src/engine/condensers/probe.ts'
+import { standaloneCall } from '../src/engine/condensers/standalone.ts'
+import { makePassageTasks } from '../src/engine/environments/built-in/passage-tasks.ts'
 
 /** Rounds of which the fastest counts: others may be using the machine. */
 const rounds = 5

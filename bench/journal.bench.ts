@@ -5,7 +5,7 @@ import { open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openRunReader } from '../dist/index.js'
-import { runPaths } from '../src/store/run-folder.ts'
+import { runPaths } from '../src/run/store/run-folder.ts'
 import { writeLongRun } from './long-run.ts'
 
 const GIGABYTES = Number(process.env.ESPALIER_JOURNAL_GB ?? 1)

@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs'
-import type { Group } from '../src/core/group.ts'
-import type { GroupId, TaskId, TreeId } from '../src/core/ids.ts'
-import { plainSampling } from '../src/core/policy.ts'
-import { given, sampled } from '../src/core/segment.ts'
-import { type Gradable, plainTrajectory } from '../src/core/trajectory.ts'
-import { plantTree, root, type Tree } from '../src/core/tree.ts'
-import { runPaths } from '../src/store/run-folder.ts'
-import { openRunWriter } from '../src/store/store.ts'
+import type { Group } from '../src/base/core/group.ts'
+import type { GroupId, TaskId, TreeId } from '../src/base/core/ids.ts'
+import { plainSampling } from '../src/base/core/policy.ts'
+import { given, sampled } from '../src/base/core/segment.ts'
+import { type Gradable, plainTrajectory } from '../src/base/core/trajectory.ts'
+import { plantTree, root, type Tree } from '../src/base/core/tree.ts'
+import { runPaths } from '../src/run/store/run-folder.ts'
+import { openRunWriter } from '../src/run/store/store.ts'
 
 const TURNS = 16
 const SAMPLED = 512

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { CompiledKernels } from '../src/model/engine/webassembly.ts'
-import { loadKernel } from '../src/model/kernel-file.ts'
+import type { CompiledKernels } from '../src/learn/model/engine/webassembly.ts'
+import { loadKernel } from '../src/learn/model/kernel-file.ts'
 import {
   type EmbeddedModel,
   type Kernel,
   type ModelShape,
   openModel,
   type TrainingRow,
-} from '../src/model/model.ts'
+} from '../src/learn/model/model.ts'
 
 /** The shape measured in the notes on dependencies: 32 rows of 128 tokens, decode at batch 64. */
 const reference: ModelShape = {

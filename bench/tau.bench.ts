@@ -4,9 +4,9 @@
 // sides are measured in seconds of processor time, so that a busy machine does not blur the ratio.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { type DomainName, domainNames, type TauDomain } from '../src/environments/tau/domain.ts'
-import { loadTau } from '../src/environments/tau/load.ts'
-import { openTauWorld, type TauWorld } from '../src/environments/tau/world.ts'
+import { type DomainName, domainNames, type TauDomain } from '../src/worlds/tau/domain.ts'
+import { loadTau } from '../src/worlds/tau/load.ts'
+import { openTauWorld, type TauWorld } from '../src/worlds/tau/world.ts'
 
 const FIXTURE = 'test/fixtures/tau-checkout'
 const CONCURRENT = 2000

@@ -6,12 +6,12 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type DomainName, Tau2Domain } from '../src/environments/tau2/domain.ts'
-import { evaluate, taskWorld } from '../src/environments/tau2/evaluate.ts'
-import type { Tau2Message } from '../src/environments/tau2/message.ts'
-import { Prompts } from '../src/environments/tau2/prompts.ts'
-import { splitTasks } from '../src/environments/tau2/splits.ts'
-import type { Tau2Task } from '../src/environments/tau2/task.ts'
+import { type DomainName, Tau2Domain } from '../src/worlds/tau2/domain.ts'
+import { evaluate, taskWorld } from '../src/worlds/tau2/evaluate.ts'
+import type { Tau2Message } from '../src/worlds/tau2/message.ts'
+import { Prompts } from '../src/worlds/tau2/prompts.ts'
+import { splitTasks } from '../src/worlds/tau2/splits.ts'
+import type { Tau2Task } from '../src/worlds/tau2/task.ts'
 
 const FIXTURE = 'test/fixtures/tau2-checkout'
 const SECONDS = 3

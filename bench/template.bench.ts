@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Template as PeerTemplate } from '@huggingface/jinja'
-import { compileTemplate } from '../src/jinja/template.ts'
+import { compileTemplate } from '../packages/text/src/jinja/template.ts'
 import { type Expectation, missedOf } from './expectation.ts'
 import { conversation } from './template/conversation.ts'
 import { type Jinja2, openJinja2 } from './template/jinja2.ts'

@@ -1,7 +1,7 @@
-import { type Policy, plainSampling, type SampleRequest } from '../src/core/policy.ts'
-import { openSglang } from '../src/policies/servers/sglang.ts'
-import { byLoad } from '../src/policies/transport/by-load.ts'
-import { openServerThread } from '../src/policies/transport/thread/thread.ts'
+import { type Policy, plainSampling, type SampleRequest } from '../src/base/core/policy.ts'
+import { openSglang } from '../src/engine/policies/servers/sglang.ts'
+import { byLoad } from '../src/engine/policies/transport/by-load.ts'
+import { openServerThread } from '../src/engine/policies/transport/thread/thread.ts'
 import { missedOf } from './expectation.ts'
 import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 

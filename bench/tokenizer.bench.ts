@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Tokenizer as Library } from '@huggingface/tokenizers'
-import { openTokenizer } from '../src/tokenizers/tokenizer.ts'
+import { openTokenizer } from '@espalier/text/tokenizers'
 import { corpora as gatherCorpora } from './peers/corpora.ts'
 
 const ROUNDS = 3

@@ -1,8 +1,8 @@
-// Builds `dist/`: the WASM kernels, the files of threads, compiled JavaScript and declarations, joined, and the page.
-// With --if-changed, only where it was not built from the same sources already.
+// Builds `dist/` of both packages: WASM kernels, joined modules, declarations, the page.
+// With --if-changed, only if it was not built from these sources already.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, rmSync, symlinkSync } from 'node:fs'
-import { isBuilt, keepStamp, parts, stampOf } from './build-stamp.mjs'
+import { chmodSync, existsSync, rmSync, symlinkSync } from 'node:fs'
+import { isBuilt, keepStamp, stampOf } from './build-stamp.mjs'
 
 function run(command, ...words) {
   const { status } = spawnSync(process.execPath, [`node_modules/${command}`, ...words], {
@@ -11,13 +11,20 @@ function run(command, ...words) {
   if (status !== 0) process.exit(status ?? 1)
 }
 
+const declare = project => run('typescript/bin/tsc', '-p', project)
+
 async function build() {
   const stamp = stampOf()
-  await import('./build-parts.mjs')
-  rmSync('dist', { recursive: true, force: true })
-  run('typescript/bin/tsc', '-p', 'tsconfig.build.json')
-  for (const part of parts) cpSync(`src/${part}`, `dist/${part}`, { recursive: true })
-  await (await import('./bundle.mjs')).bundle()
+  const { bundle, bundleText, entries, textEntries } = await import('./bundle.mjs')
+  const { keepReachable } = await import('./declarations.mjs')
+  for (const folder of ['packages/text/dist', 'dist']) rmSync(folder, { recursive: true, force: true })
+  declare('packages/text/tsconfig.build.json')
+  keepReachable('packages/text/dist', textEntries)
+  await bundleText()
+  declare('tsconfig.build.json')
+  keepReachable('dist', entries)
+  await bundle()
+  await (await import('./build-kernels.mjs')).buildKernels()
   await (await import('./build-viewer.mjs')).buildViewer()
   keepStamp(stamp)
 }

@@ -1,8 +1,8 @@
 // Runs the Claude Agent SDK against a gateway, with a policy that makes one shell call and then answers, and prints what was
 // captured: npx tsx scripts/claude-agent.ts FOLDER, where FOLDER was made with `npm i @anthropic-ai/claude-agent-sdk`.
 import { resolve } from 'node:path'
-import { type Policy, plainCapabilities, type SampleRequest } from '../src/core/policy.ts'
-import { sampled } from '../src/core/segment.ts'
+import { type Policy, plainCapabilities, type SampleRequest } from '../src/base/core/policy.ts'
+import { sampled } from '../src/base/core/segment.ts'
 import { openTestGateway } from '../test/gateway.ts'
 import { call, openByteRenderer } from '../test/rolling.ts'
 

@@ -1,9 +1,9 @@
 // Writes docs/config.md from the table of settings: tsx scripts/config-page.ts
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Setting } from '../src/settings/setting.ts'
-import { type SettingName, settings, shownFlag } from '../src/settings/settings.ts'
-import { byTopic } from '../src/settings/topics.ts'
+import type { Setting } from '../src/run/settings/setting.ts'
+import { type SettingName, settings, shownFlag } from '../src/run/settings/settings.ts'
+import { byTopic } from '../src/run/settings/topics.ts'
 
 const intro = `# Settings
 

@@ -1,12 +1,12 @@
 // Runs the demo for several seeds, its controls and the shortcuts, and prints a table:
 // `npx tsx scripts/demo-seeds.ts [SEEDS] [--controls] [--oracle C] [--steps N]`, SEEDS as `1-5` or `1,2,3`.
 import { parseArgs } from 'node:util'
-import { openLanes } from '../src/core/lane.ts'
-import { desk } from '../src/environments/desk/desk.ts'
-import { shortcuts } from '../src/environments/desk/players.ts'
-import { scorePlay } from '../src/environments/play.ts'
-import { controls } from '../src/learn/control.ts'
-import { type DemoOptions, demoDefaults, runDemo } from '../src/learn/demo.ts'
+import { openLanes } from '../src/base/core/lane.ts'
+import { desk } from '../src/engine/environments/desk/desk.ts'
+import { shortcuts } from '../src/engine/environments/desk/players.ts'
+import { scorePlay } from '../src/engine/environments/play.ts'
+import { controls } from '../src/learn/learn/control.ts'
+import { type DemoOptions, demoDefaults, runDemo } from '../src/learn/learn/demo.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

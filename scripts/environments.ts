@@ -1,7 +1,7 @@
 // npm run environments: `espalier check` on every environment that can be named.
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
-import type { CheckResult } from '../src/environments/check.ts'
+import type { CheckResult } from '../src/engine/environments/check.ts'
 import { type Started, startServing } from '../test/serving.ts'
 import { type Given, type Row, rowsFor } from './environments/rows.ts'
 

@@ -4,8 +4,8 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ScorerLike, scorer } from '../src/rewards/scorer.ts'
-import { assertion, type TrajectoryAssertion } from '../src/rewards/trajectory.ts'
+import { type ScorerLike, scorer } from '../src/engine/rewards/scorer.ts'
+import { assertion, type TrajectoryAssertion } from '../src/engine/rewards/trajectory.ts'
 import { answers, assertions, trajectories } from '../test/fixtures/scored-trajectories.ts'
 import { rewardInput } from '../test/scored.ts'
 

@@ -1,37 +1,37 @@
 // The front door: what Espalier promises, by room.
 
-// capture: agents that ask the policy themselves
+export type {
+  AssistantMessage,
+  CallAttempt,
+  Content,
+  ContentPart,
+  History,
+  Message,
+  Renderer,
+  Reply,
+  ToolCall,
+  ToolDefinition,
+  ToolMessage,
+} from '@espalier/text'
+export type { ModelRenderer } from '@espalier/text/chat'
+// parsers, chat: the border between messages and tokens
 export {
-  type AgentCall,
-  type AgentDefinition,
-  type AgentEnvironment,
-  agent,
-} from './capture/agent.ts'
-export { currentAttempt } from './capture/attempt-context.ts'
-export { openCapture } from './capture/capture.ts'
-export type { Capture, ChatAnswer, ChatRequest } from './capture/contract.ts'
-export type { ModelRenderer } from './chat/renderer.ts'
-// cluster: the same run on many machines
-export { type ClusterOptions, openCluster } from './cluster/open-cluster.ts'
-// condensers: ways to shorten a context
-export { type ChunkOptions, chunkText } from './condensers/chunk.ts'
-export { keepLastTurns } from './condensers/keep-last-turns.ts'
-export { keywordCondenser } from './condensers/keyword.ts'
-export { modelCondenser } from './condensers/model.ts'
-export { measureLoss } from './condensers/probe.ts'
-export { openCondenser } from './condensers/registry.ts'
-export { selfCondenser } from './condensers/self.ts'
-export { trimToolOutput } from './condensers/trim-tool-output.ts'
+  type OutputParser,
+  openParser,
+  reasoningFormats,
+  toolFormats,
+} from '@espalier/text/parsers'
+export { openTokenizer, type Tokenizer } from '@espalier/text/tokenizers'
 // core: nouns and contracts
-export type { Call } from './core/call.ts'
+export type { Call } from './base/core/call.ts'
 export type {
   Condensation,
   CondenseCall,
   Condensed,
   Condenser,
   Condensing,
-} from './core/condenser.ts'
-export type { Credit } from './core/credit.ts'
+} from './base/core/condenser.ts'
+export type { Credit } from './base/core/credit.ts'
 export type {
   Environment,
   OpenCall,
@@ -39,8 +39,8 @@ export type {
   Task,
   Transition,
   World,
-} from './core/environment.ts'
-export { type Boundary, Failure } from './core/failure.ts'
+} from './base/core/environment.ts'
+export { type Boundary, Failure } from './base/core/failure.ts'
 export type {
   Dropped,
   Filter,
@@ -50,20 +50,9 @@ export type {
   Unscored,
   Verdicts,
   Weighted,
-} from './core/group.ts'
-export type { GroupId, Json, NonEmpty, TaskId, TrajectoryId, TreeId } from './core/ids.ts'
-export type {
-  AssistantMessage,
-  CallAttempt,
-  Content,
-  ContentPart,
-  Message,
-  Reply,
-  ToolCall,
-  ToolDefinition,
-  ToolMessage,
-} from './core/message.ts'
-export { describeOutcome, type Outcome } from './core/outcome.ts'
+} from './base/core/group.ts'
+export type { GroupId, Json, NonEmpty, TaskId, TrajectoryId, TreeId } from './base/core/ids.ts'
+export { describeOutcome, type Outcome } from './base/core/outcome.ts'
 export {
   type Policy,
   type PolicyCapabilities,
@@ -72,97 +61,117 @@ export {
   type Sample,
   type SampleRequest,
   type Sampling,
-} from './core/policy.ts'
-export type { History, Renderer } from './core/renderer.ts'
-export type { Reward, RewardFunction, RewardInput, RewardPart } from './core/reward.ts'
-export { type Row, rowsOf } from './core/row.ts'
-export { type GivenSegment, type SampledSegment, type Segment, sampled } from './core/segment.ts'
-export type { Speaker } from './core/speaker.ts'
-export type { CallRecord, StandardSchema, Tool } from './core/tool.ts'
-export type { Trainer, TrainerStep } from './core/trainer.ts'
-export type { Fidelity, Trajectory, Turn } from './core/trajectory.ts'
-export { idsTo, pathTo, type Tree } from './core/tree.ts'
-// environments: worlds and their tools
-export { calculator } from './environments/built-in/calculator.ts'
-export { keyValue } from './environments/built-in/key-value.ts'
-export { type PassageTask, passages } from './environments/built-in/passages.ts'
-export { singleTurn } from './environments/built-in/single-turn.ts'
-export { toolLoop } from './environments/built-in/tool-loop.ts'
-export { desk } from './environments/desk/desk.ts'
-export { environment } from './environments/environment.ts'
-export { withFork } from './environments/fork.ts'
-export { type HarborTask, harbor, solveHarbor } from './environments/harbor/harbor.ts'
-export { type InterpreterOptions, interpreter } from './environments/interpreter/interpreter.ts'
-export { type OpenEnvOptions, openOpenEnv } from './environments/openenv/openenv.ts'
-export { openPool } from './environments/pool.ts'
-export { openPython, type PythonOptions } from './environments/python-bridge/python.ts'
-export { type RepairTask, repair } from './environments/repair/repair.ts'
-export { openMcpTools } from './environments/tools/mcp.ts'
-export { tool } from './environments/tools/tool.ts'
-export type { WorkspaceOptions } from './environments/workspace/open.ts'
-export { workspaceTools } from './environments/workspace/tools.ts'
-export { type Exported, type ExportOptions, exportRun } from './exchange/export.ts'
-export { importRun } from './exchange/import.ts'
-// filters: judges
-export { openFilter } from './filters/registry.ts'
+} from './base/core/policy.ts'
+export type { Reward, RewardFunction, RewardInput, RewardPart } from './base/core/reward.ts'
+export { type Row, rowsOf } from './base/core/row.ts'
+export {
+  type GivenSegment,
+  type SampledSegment,
+  type Segment,
+  sampled,
+} from './base/core/segment.ts'
+export type { Speaker } from './base/core/speaker.ts'
+export type { CallRecord, StandardSchema, Tool } from './base/core/tool.ts'
+export type { Trainer, TrainerStep } from './base/core/trainer.ts'
+export type { Fidelity, Trajectory, Turn } from './base/core/trajectory.ts'
+export { idsTo, pathTo, type Tree } from './base/core/tree.ts'
+// math: numbers in, numbers out
+export { spreadAdvantages } from './base/math/advantage.ts'
+export { grpoAdvantages } from './base/math/advantages/grpo.ts'
+export type { LeafWeighting } from './base/math/credit.ts'
+export { bootstrapInterval, wilsonInterval } from './base/math/intervals.ts'
+export { ppoLoss } from './base/math/losses/ppo.ts'
+export { passAtK, passHatK } from './base/math/pass-at-k.ts'
+export { random, seedOf } from './base/math/random.ts'
+export { advantageNamed, advantageNames, lossNamed, lossNames } from './base/math/registry.ts'
+// cluster: the same run on many machines
+export { type ClusterOptions, openCluster } from './doors/cluster/open-cluster.ts'
 // gateway: agents in any language, by their base URL
 export {
   type GatewayOptions,
   gateway,
   type OpenedAttempt,
   type RunningGateway,
-} from './gateway/listen.ts'
-export type { Secrets } from './gateway/secrets.ts'
-export { teach } from './learn/teach.ts'
-export { train } from './learn/train.ts'
-// math: numbers in, numbers out
-export { spreadAdvantages } from './math/advantage.ts'
-export { grpoAdvantages } from './math/advantages/grpo.ts'
-export type { LeafWeighting } from './math/credit.ts'
-export { bootstrapInterval, wilsonInterval } from './math/intervals.ts'
-export { ppoLoss } from './math/losses/ppo.ts'
-export { passAtK, passHatK } from './math/pass-at-k.ts'
-export { random, seedOf } from './math/random.ts'
-export { advantageNamed, advantageNames, lossNamed, lossNames } from './math/registry.ts'
-export { readByTask } from './measure/compare.ts'
-export { type Comparison, compareRuns } from './measure/compare-tasks.ts'
-export { type EvaluateOptions, evaluate } from './measure/evaluate.ts'
-export type { Evaluated } from './measure/measure.ts'
-// parsers, chat: the border between messages and tokens
-export { type OutputParser, openParser, reasoningFormats, toolFormats } from './parsers/parser.ts'
+} from './doors/gateway/listen.ts'
+export type { Secrets } from './doors/gateway/secrets.ts'
+// capture: agents that ask the policy themselves
+export {
+  type AgentCall,
+  type AgentDefinition,
+  type AgentEnvironment,
+  agent,
+} from './engine/capture/agent.ts'
+export { currentAttempt } from './engine/capture/attempt-context.ts'
+export { openCapture } from './engine/capture/capture.ts'
+export type { Capture, ChatAnswer, ChatRequest } from './engine/capture/contract.ts'
+// condensers: ways to shorten a context
+export { type ChunkOptions, chunkText } from './engine/condensers/chunk.ts'
+export { keepLastTurns } from './engine/condensers/keep-last-turns.ts'
+export { keywordCondenser } from './engine/condensers/keyword.ts'
+export { modelCondenser } from './engine/condensers/model.ts'
+export { measureLoss } from './engine/condensers/probe.ts'
+export { openCondenser } from './engine/condensers/registry.ts'
+export { selfCondenser } from './engine/condensers/self.ts'
+export { trimToolOutput } from './engine/condensers/trim-tool-output.ts'
+// environments: worlds and their tools
+export { calculator } from './engine/environments/built-in/calculator.ts'
+export { keyValue } from './engine/environments/built-in/key-value.ts'
+export { type PassageTask, passages } from './engine/environments/built-in/passages.ts'
+export { singleTurn } from './engine/environments/built-in/single-turn.ts'
+export { toolLoop } from './engine/environments/built-in/tool-loop.ts'
+export { desk } from './engine/environments/desk/desk.ts'
+export { environment } from './engine/environments/environment.ts'
+export { withFork } from './engine/environments/fork.ts'
+export { openPool } from './engine/environments/pool.ts'
+export { openMcpTools } from './engine/environments/tools/mcp.ts'
+export { tool } from './engine/environments/tools/tool.ts'
+// filters: judges
+export { openFilter } from './engine/filters/registry.ts'
 // policies: ways to sample and to speak
-export { scripted } from './policies/scripted.ts'
-export { chatSpeaker, speakerOf } from './policies/speaker.ts'
+export { scripted } from './engine/policies/scripted.ts'
+export { chatSpeaker, speakerOf } from './engine/policies/speaker.ts'
 // rewards: ways to score
-export { exactMatch } from './rewards/exact-match.ts'
-export { f1 } from './rewards/f1.ts'
-export { format } from './rewards/format.ts'
-export { judge } from './rewards/judge.ts'
-export { numberMatch } from './rewards/number-match.ts'
-export { type ScorerLike, scorer } from './rewards/scorer.ts'
-export { assertion, type TrajectoryAssertion } from './rewards/trajectory.ts'
+export { exactMatch } from './engine/rewards/exact-match.ts'
+export { f1 } from './engine/rewards/f1.ts'
+export { format } from './engine/rewards/format.ts'
+export { judge } from './engine/rewards/judge.ts'
+export { numberMatch } from './engine/rewards/number-match.ts'
+export { type ScorerLike, scorer } from './engine/rewards/scorer.ts'
+export { assertion, type TrajectoryAssertion } from './engine/rewards/trajectory.ts'
 // rollout: ways to roll, and where trees branch
-export type { BranchPolicy } from './rollout/branch.ts'
-export { openBranchPolicy } from './rollout/branches/registry.ts'
-export { rollChain } from './rollout/chain.ts'
-export { rollSteps } from './rollout/step.ts'
-export { rollTree } from './rollout/tree.ts'
+export type { BranchPolicy } from './engine/rollout/branch.ts'
+export { openBranchPolicy } from './engine/rollout/branches/registry.ts'
+export { rollChain } from './engine/rollout/chain.ts'
+export { rollSteps } from './engine/rollout/step.ts'
+export { rollTree } from './engine/rollout/tree.ts'
+export { type OffPolicy, readImportance, weighImportance } from './engine/weigh/importance.ts'
+export { teach } from './learn/learn/teach.ts'
+export { train } from './learn/learn/train.ts'
+export { type Exported, type ExportOptions, exportRun } from './run/exchange/export.ts'
+export { importRun } from './run/exchange/import.ts'
+export { readByTask } from './run/measure/compare.ts'
+export { type Comparison, compareRuns } from './run/measure/compare-tasks.ts'
+export { type EvaluateOptions, evaluate } from './run/measure/evaluate.ts'
+export type { Evaluated } from './run/measure/measure.ts'
 // run: the verbs
-export type { BudgetLimits } from './run/budget.ts'
-export type { Elsewhere, Returned, Work } from './run/elsewhere.ts'
-export { roll } from './run/roll.ts'
-export type { OpenElsewhere, RollOptions } from './run/roll-options.ts'
-export { type Config, defineConfig } from './settings/define-config.ts'
-export { openRenderer } from './settings/model-source.ts'
-export { openPolicy } from './settings/open-policy.ts'
-export type { GroupRecord, MemberRecord } from './store/group-record.ts'
-export { openRunReader, type RunReader, type StoredGroup } from './store/store.ts'
-export { openTokenizer, type Tokenizer } from './tokenizers/tokenizer.ts'
-export type { Listen, RunEvent } from './watch/events.ts'
-export { type RunReport, reportRun } from './watch/run-report.ts'
-export type { EventRecord } from './watch/telemetry/event-record.ts'
-export { type OffPolicy, readImportance, weighImportance } from './weigh/importance.ts'
-export { containerWorkspaces } from './workspace/container.ts'
+export type { BudgetLimits } from './run/run/budget.ts'
+export type { Elsewhere, Returned, Work } from './run/run/elsewhere.ts'
+export { roll } from './run/run/roll.ts'
+export type { OpenElsewhere, RollOptions } from './run/run/roll-options.ts'
+export { type Config, defineConfig } from './run/settings/define-config.ts'
+export { openRenderer } from './run/settings/model-source.ts'
+export { openPolicy } from './run/settings/open-policy.ts'
+export type { GroupRecord, MemberRecord } from './run/store/group-record.ts'
+export { openRunReader, type RunReader, type StoredGroup } from './run/store/store.ts'
+export type { Listen, RunEvent } from './run/watch/events.ts'
+export { type RunReport, reportRun } from './run/watch/run-report.ts'
+export type { EventRecord } from './run/watch/telemetry/event-record.ts'
+export { type HarborTask, harbor, solveHarbor } from './worlds/harbor/harbor.ts'
+export { type InterpreterOptions, interpreter } from './worlds/interpreter/interpreter.ts'
+export { type OpenEnvOptions, openOpenEnv } from './worlds/openenv/openenv.ts'
+export { openPython, type PythonOptions } from './worlds/python-bridge/python.ts'
+export { type RepairTask, repair } from './worlds/repair/repair.ts'
+export { containerWorkspaces } from './worlds/workspaces/container.ts'
 // workspace: folders and commands of one attempt
 export type {
   Put,
@@ -170,7 +179,9 @@ export type {
   WorkspaceLimits,
   WorkspaceSource,
   Workspaces,
-} from './workspace/contract.ts'
-export { usualFolder, usualLimits } from './workspace/contract.ts'
-export { localWorkspaces } from './workspace/local.ts'
-export { type RemoteOptions, remoteWorkspaces } from './workspace/remote.ts'
+} from './worlds/workspaces/contract.ts'
+export { usualFolder, usualLimits } from './worlds/workspaces/contract.ts'
+export { localWorkspaces } from './worlds/workspaces/local.ts'
+export { type RemoteOptions, remoteWorkspaces } from './worlds/workspaces/remote.ts'
+export type { WorkspaceOptions } from './worlds/workspaces/world/open.ts'
+export { workspaceTools } from './worlds/workspaces/world/tools.ts'

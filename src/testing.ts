@@ -1,11 +1,19 @@
 // For tests of environments and of code that uses Espalier.
 
-import { scripted as play, type ScriptedAnswer, type ScriptedPolicy } from './policies/scripted.ts'
-import { byteModel, openRenderer } from './settings/model-source.ts'
+import {
+  scripted as play,
+  type ScriptedAnswer,
+  type ScriptedPolicy,
+} from './engine/policies/scripted.ts'
+import { byteModel, openRenderer } from './run/settings/model-source.ts'
 
-export { type CheckOptions, type CheckResult, checkEnvironment } from './environments/check.ts'
-export { replyOf } from './environments/reply.ts'
-export type { ScriptedAnswer, ScriptedPolicy } from './policies/scripted.ts'
+export {
+  type CheckOptions,
+  type CheckResult,
+  checkEnvironment,
+} from './engine/environments/check.ts'
+export { replyOf } from './engine/environments/reply.ts'
+export type { ScriptedAnswer, ScriptedPolicy } from './engine/policies/scripted.ts'
 
 /** How a script is written. */
 export interface ScriptOptions {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import type { Policy, SampleRequest } from '../src/core/policy.ts'
-import { rowsOf } from '../src/core/row.ts'
-import type { Tree } from '../src/core/tree.ts'
+import type { Policy, SampleRequest } from '../src/base/core/policy.ts'
+import { rowsOf } from '../src/base/core/row.ts'
+import type { Tree } from '../src/base/core/tree.ts'
 
 /** What a policy itself saw and said, request by request. */
 export interface Exchange {

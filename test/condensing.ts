@@ -1,7 +1,7 @@
-import type { CondenseCall } from '../src/core/condenser.ts'
-import { openLane } from '../src/core/lane.ts'
-import { type Message, textOf } from '../src/core/message.ts'
-import type { SpeakCall, Speaker, Speech } from '../src/core/speaker.ts'
+import type { CondenseCall } from '../src/base/core/condenser.ts'
+import { openLane } from '../src/base/core/lane.ts'
+import { type Message, textOf } from '@espalier/text'
+import type { SpeakCall, Speaker, Speech } from '../src/base/core/speaker.ts'
 
 /** What a speaker was asked. */
 export interface Asked {

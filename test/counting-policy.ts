@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Policy, plainCapabilities, type SampleRequest } from '../src/core/policy.ts'
-import { sampled } from '../src/core/segment.ts'
+import { type Policy, plainCapabilities, type SampleRequest } from '../src/base/core/policy.ts'
+import { sampled } from '../src/base/core/segment.ts'
 
 /** How a counting policy behaves. */
 export interface CountingOptions {

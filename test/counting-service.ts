@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { environment } from '../src/environments/environment.ts'
-import { tool } from '../src/environments/tools/tool.ts'
-import { Rollouts } from '../src/service/rollouts.ts'
-import { serveRollouts } from '../src/service/rollouts-server.ts'
-import { Worlds, type WorldsOptions } from '../src/service/rollouts-worlds.ts'
-import { openEstimate } from '../src/weigh/estimate.ts'
+import { environment } from '../src/engine/environments/environment.ts'
+import { tool } from '../src/engine/environments/tools/tool.ts'
+import { Rollouts } from '../src/doors/service/rollouts.ts'
+import { serveRollouts } from '../src/doors/service/rollouts-server.ts'
+import { Worlds, type WorldsOptions } from '../src/doors/service/rollouts-worlds.ts'
+import { openEstimate } from '../src/engine/weigh/estimate.ts'
 import { dicePolicy, openByteRenderer } from './rolling.ts'
 
 /** What happens besides counting. */

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { configPage } from '../scripts/config-page.ts'
-import { importFile } from '../src/settings/user-part.ts'
+import { importFile } from '../src/run/settings/user-part.ts'
 
 /** A block of code in a page. */
 interface Block {

@@ -1,4 +1,4 @@
-import { random, seedOf } from '../src/math/random.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
 
 /** A malformed request. */
 export interface BadRequest {

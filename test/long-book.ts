@@ -1,20 +1,20 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
-import type { ModelRenderer } from '../src/chat/renderer.ts'
-import type { Condenser } from '../src/core/condenser.ts'
+import type { ModelRenderer } from '@espalier/text/chat'
+import type { Condenser } from '../src/base/core/condenser.ts'
 import {
   type Policy,
   plainCapabilities,
   type SampleRequest,
   type TokenSample,
-} from '../src/core/policy.ts'
-import { rowsOf } from '../src/core/row.ts'
-import { idsTo, pathEnds, type Tree } from '../src/core/tree.ts'
-import { environment } from '../src/environments/environment.ts'
-import { tool } from '../src/environments/tools/tool.ts'
-import { random, seedOf } from '../src/math/random.ts'
-import { type CondenseSettings, defaultLimits, type Limits } from '../src/rollout/attempt.ts'
-import { rollChain } from '../src/rollout/chain.ts'
+} from '../src/base/core/policy.ts'
+import { rowsOf } from '../src/base/core/row.ts'
+import { idsTo, pathEnds, type Tree } from '../src/base/core/tree.ts'
+import { environment } from '../src/engine/environments/environment.ts'
+import { tool } from '../src/engine/environments/tools/tool.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
+import { type CondenseSettings, defaultLimits, type Limits } from '../src/engine/rollout/attempt.ts'
+import { rollChain } from '../src/engine/rollout/chain.ts'
 import { attemptAt, call, contextOf, openByteRenderer } from './rolling.ts'
 import { tokenSample } from './token-sample.ts'
 

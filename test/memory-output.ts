@@ -1,5 +1,5 @@
-import type { ExportGroup, Format, FormatOptions, Output } from '../src/sinks/format.ts'
-import { type Lost, openLossReport } from '../src/sinks/lost.ts'
+import type { ExportGroup, Format, FormatOptions, Output } from '../src/run/sinks/format.ts'
+import { type Lost, openLossReport } from '../src/run/sinks/lost.ts'
 
 /** What a format wrote in a test. */
 export interface Written {

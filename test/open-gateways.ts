@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest'
-import type { ModelRenderer } from '../src/chat/renderer.ts'
-import type { Policy } from '../src/core/policy.ts'
+import type { ModelRenderer } from '@espalier/text/chat'
+import type { Policy } from '../src/base/core/policy.ts'
 import { openCountingPolicy } from './counting-policy.ts'
 import { openTestGateway, type TestGatewayOptions } from './gateway.ts'
 import { openByteRenderer, script } from './rolling.ts'

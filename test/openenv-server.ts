@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
-import { acceptSocket } from '../src/sockets/handshake.ts'
-import type { TextSocket } from '../src/sockets/text-socket.ts'
+import { acceptSocket } from '../src/worlds/openenv/sockets/handshake.ts'
+import type { TextSocket } from '../src/worlds/openenv/sockets/text-socket.ts'
 
 /** What a server was asked and what it answered, as it was recorded. */
 export interface Recording {

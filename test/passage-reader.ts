@@ -1,5 +1,5 @@
-import type { ModelRenderer } from '../src/chat/renderer.ts'
-import { type Policy, plainCapabilities, type SampleRequest } from '../src/core/policy.ts'
+import type { ModelRenderer } from '@espalier/text/chat'
+import { type Policy, plainCapabilities, type SampleRequest } from '../src/base/core/policy.ts'
 import { call } from './rolling.ts'
 import { tokenSample } from './token-sample.ts'
 

@@ -1,11 +1,11 @@
-import type { TaskId, TrajectoryId, TreeId } from '../src/core/ids.ts'
-import type { Message, ToolDefinition } from '../src/core/message.ts'
-import type { Outcome } from '../src/core/outcome.ts'
-import { plainSampling, type Sampling } from '../src/core/policy.ts'
-import { given, type SampledParts, sampled } from '../src/core/segment.ts'
-import type { CallRecord } from '../src/core/tool.ts'
-import type { TrajectoryEvent } from '../src/core/trajectory.ts'
-import { plantTree, root, type Tree } from '../src/core/tree.ts'
+import type { TaskId, TrajectoryId, TreeId } from '../src/base/core/ids.ts'
+import type { Message, ToolDefinition } from '@espalier/text'
+import type { Outcome } from '../src/base/core/outcome.ts'
+import { plainSampling, type Sampling } from '../src/base/core/policy.ts'
+import { given, type SampledParts, sampled } from '../src/base/core/segment.ts'
+import type { CallRecord } from '../src/base/core/tool.ts'
+import type { TrajectoryEvent } from '../src/base/core/trajectory.ts'
+import { plantTree, root, type Tree } from '../src/base/core/tree.ts'
 
 /** The parts of a one-turn chain that matter to a test. */
 export interface PlainTree {

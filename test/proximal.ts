@@ -1,7 +1,7 @@
-import type { Group } from '../src/core/group.ts'
-import { sampled } from '../src/core/segment.ts'
-import type { Tree } from '../src/core/tree.ts'
-import { random, seedOf } from '../src/math/random.ts'
+import type { Group } from '../src/base/core/group.ts'
+import { sampled } from '../src/base/core/segment.ts'
+import type { Tree } from '../src/base/core/tree.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
 
 /** A group whose policy scored its finished tokens slightly differently than it sampled them, with older versions. */
 export function withProximal(group: Group, seed: number): Group {

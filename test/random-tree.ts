@@ -1,12 +1,12 @@
-import type { Credit } from '../src/core/credit.ts'
-import type { TaskId, TreeId } from '../src/core/ids.ts'
-import { trajectoryId } from '../src/core/ids.ts'
-import type { Outcome } from '../src/core/outcome.ts'
-import { plainSampling } from '../src/core/policy.ts'
-import { given, sampled } from '../src/core/segment.ts'
-import { plainTrajectory, type Trajectory, type Turn } from '../src/core/trajectory.ts'
-import { type GrowingTree, type Place, plantTree, root, type Tree } from '../src/core/tree.ts'
-import { random, seedOf } from '../src/math/random.ts'
+import type { Credit } from '../src/base/core/credit.ts'
+import type { TaskId, TreeId } from '../src/base/core/ids.ts'
+import { trajectoryId } from '../src/base/core/ids.ts'
+import type { Outcome } from '../src/base/core/outcome.ts'
+import { plainSampling } from '../src/base/core/policy.ts'
+import { given, sampled } from '../src/base/core/segment.ts'
+import { plainTrajectory, type Trajectory, type Turn } from '../src/base/core/trajectory.ts'
+import { type GrowingTree, type Place, plantTree, root, type Tree } from '../src/base/core/tree.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
 
 /** Draws for building test data; the same seed gives the same draws. */
 export function dice(seed: number) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type AgentFunction, agent } from '../src/capture/agent.ts'
-import { roll } from '../src/run/roll.ts'
+import { type AgentFunction, agent } from '../src/engine/capture/agent.ts'
+import { roll } from '../src/run/run/roll.ts'
 import { expectCaptured, withOwnRecord } from './captured.ts'
 import { openByteRenderer, script } from './rolling.ts'
 

@@ -1,19 +1,19 @@
-import type { ModelRenderer, RendererOptions } from '../src/chat/renderer.ts'
-import type { Environment, Task } from '../src/core/environment.ts'
-import type { GroupId, TaskId } from '../src/core/ids.ts'
-import { openLanes } from '../src/core/lane.ts'
+import type { ModelRenderer, RendererOptions } from '@espalier/text/chat'
+import type { Environment, Task } from '../src/base/core/environment.ts'
+import type { GroupId, TaskId } from '../src/base/core/ids.ts'
+import { openLanes } from '../src/base/core/lane.ts'
 import {
   type Policy,
   plainCapabilities,
   plainSampling,
   type SampleRequest,
   type TokenSample,
-} from '../src/core/policy.ts'
-import { random, seedOf } from '../src/math/random.ts'
-import { type ScriptedAnswer, scripted } from '../src/policies/scripted.ts'
-import { type Attempt, defaultLimits, type RolloutContext } from '../src/rollout/attempt.ts'
-import { openSharedState } from '../src/rollout/shared.ts'
-import { byteModel, openRenderer } from '../src/settings/model-source.ts'
+} from '../src/base/core/policy.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
+import { type ScriptedAnswer, scripted } from '../src/engine/policies/scripted.ts'
+import { type Attempt, defaultLimits, type RolloutContext } from '../src/engine/rollout/attempt.ts'
+import { openSharedState } from '../src/engine/rollout/shared.ts'
+import { byteModel, openRenderer } from '../src/run/settings/model-source.ts'
 import { tokenSample } from './token-sample.ts'
 
 /** The renderer over bytes that ships with the package. */

@@ -1,7 +1,7 @@
-import { aggregationNames } from '../src/math/aggregation.ts'
-import type { RowNumbers } from '../src/math/paths.ts'
-import { random, seedOf } from '../src/math/random.ts'
-import { lossNames, type NamedOptions } from '../src/math/registry.ts'
+import { aggregationNames } from '../src/base/math/aggregation.ts'
+import type { RowNumbers } from '../src/base/math/paths.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
+import { lossNames, type NamedOptions } from '../src/base/math/registry.ts'
 
 const fixed = ['bnpo', 'dr-grpo']
 const kinds = aggregationNames.map(kind => (kind === 'constant' ? { kind, divisor: 7 } : { kind }))

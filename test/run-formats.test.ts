@@ -2,12 +2,12 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { exportRun } from '../src/exchange/export.ts'
-import { roll } from '../src/run/roll.ts'
-import { rollOptionsOf } from '../src/run/roll-options.ts'
-import { type SettingsInput, withDefaults } from '../src/settings/settings.ts'
-import { readManifest, runFormat, runPaths } from '../src/store/run-folder.ts'
-import { openRunReader } from '../src/store/store.ts'
+import { exportRun } from '../src/run/exchange/export.ts'
+import { roll } from '../src/run/run/roll.ts'
+import { rollOptionsOf } from '../src/run/run/roll-options.ts'
+import { type SettingsInput, withDefaults } from '../src/run/settings/settings.ts'
+import { readManifest, runFormat, runPaths } from '../src/run/store/run-folder.ts'
+import { openRunReader } from '../src/run/store/store.ts'
 
 const fixtures = join(import.meta.dirname, 'fixtures', 'runs')
 const formats = Array.from({ length: runFormat }, (_, index) => index + 1)

@@ -1,6 +1,6 @@
-import type { TaskId, TrajectoryId } from '../src/core/ids.ts'
-import type { RewardInput } from '../src/core/reward.ts'
-import { plainTrajectory } from '../src/core/trajectory.ts'
+import type { TaskId, TrajectoryId } from '../src/base/core/ids.ts'
+import type { RewardInput } from '../src/base/core/reward.ts'
+import { plainTrajectory } from '../src/base/core/trajectory.ts'
 
 /** What a reward is given of an attempt with these calls that ended with this answer. */
 export function rewardInput(

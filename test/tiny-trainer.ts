@@ -1,12 +1,12 @@
-import { random, seedOf } from '../src/math/random.ts'
-import { Heap } from '../src/model/engine/heap.ts'
-import { initialise, tensorPlaces } from '../src/model/engine/parameters.ts'
-import { makePlan } from '../src/model/engine/plan.ts'
-import { Threads } from '../src/model/engine/threads.ts'
-import { Trainer } from '../src/model/engine/trainer.ts'
-import { type CompiledKernels, instantiate } from '../src/model/engine/webassembly.ts'
-import { loadKernel } from '../src/model/kernel-file.ts'
-import type { ModelShape } from '../src/model/shape.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
+import { Heap } from '../src/learn/model/engine/heap.ts'
+import { initialise, tensorPlaces } from '../src/learn/model/engine/parameters.ts'
+import { makePlan } from '../src/learn/model/engine/plan.ts'
+import { Threads } from '../src/learn/model/engine/threads.ts'
+import { Trainer } from '../src/learn/model/engine/trainer.ts'
+import { type CompiledKernels, instantiate } from '../src/learn/model/engine/webassembly.ts'
+import { loadKernel } from '../src/learn/model/kernel-file.ts'
+import type { ModelShape } from '../src/learn/model/shape.ts'
 
 /** Both kernels: every Node that we support can run them. */
 export const tinyKernels = [await loadKernel('plain'), await loadKernel('relaxed-fma')] as const

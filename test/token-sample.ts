@@ -1,5 +1,5 @@
-import type { TokenSample } from '../src/core/policy.ts'
-import { sampled } from '../src/core/segment.ts'
+import type { TokenSample } from '../src/base/core/policy.ts'
+import { sampled } from '../src/base/core/segment.ts'
 
 /** What an invented answer is besides its tokens. */
 export interface Invented {

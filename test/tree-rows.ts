@@ -1,5 +1,5 @@
-import { type Row, type RowForm, rowsOf } from '../src/core/row.ts'
-import type { Tree } from '../src/core/tree.ts'
+import { type Row, type RowForm, rowsOf } from '../src/base/core/row.ts'
+import type { Tree } from '../src/base/core/tree.ts'
 
 /** The rows of a tree whose endings are all worth the same. */
 export function groupRowsOf(tree: Tree, form: RowForm): readonly Row[] {

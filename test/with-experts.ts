@@ -1,6 +1,6 @@
-import { expertsKnown } from '../src/core/experts.ts'
-import { sampled } from '../src/core/segment.ts'
-import { idsTo, pathTo, plantTree, type Tree } from '../src/core/tree.ts'
+import { expertsKnown } from '../src/base/core/experts.ts'
+import { sampled } from '../src/base/core/segment.ts'
+import { idsTo, pathTo, plantTree, type Tree } from '../src/base/core/tree.ts'
 
 /** The shape of the mixture that tests sample from. */
 export const [layers, top] = [3, 2]

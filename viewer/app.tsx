@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type { RunEntry } from '../src/view/answers.ts'
+import type { RunEntry } from '../src/doors/view/answers.ts'
 import { hrefTo, type Route, useRoute } from './data/route.ts'
 import { useData, VersionContext } from './data/use-data.ts'
 import { useLive } from './data/use-live.ts'

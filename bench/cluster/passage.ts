@@ -1,8 +1,8 @@
 import PgBoss from 'pg-boss'
-import type { Database } from '../../src/cluster/database.ts'
-import { Leasing } from '../../src/cluster/leasing.ts'
-import { openPlacing, workChannel } from '../../src/cluster/placing.ts'
-import { openRunRow } from '../../src/cluster/run-row.ts'
+import type { Database } from '../../src/doors/cluster/database.ts'
+import { Leasing } from '../../src/doors/cluster/leasing.ts'
+import { openPlacing, workChannel } from '../../src/doors/cluster/placing.ts'
+import { openRunRow } from '../../src/doors/cluster/run-row.ts'
 import type { TestServer } from '../../test/end-to-end/cluster.ts'
 import { openCpu } from './cpu.ts'
 

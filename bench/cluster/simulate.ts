@@ -1,4 +1,4 @@
-import { random, seedOf } from '../../src/math/random.ts'
+import { random, seedOf } from '../../src/base/math/random.ts'
 
 /** What was measured, in milliseconds of one core. */
 export interface Costs {

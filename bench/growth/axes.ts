@@ -13,7 +13,7 @@ import {
   sampled,
   tool,
 } from '../../dist/index.js'
-import { runPaths } from '../../src/store/run-folder.ts'
+import { runPaths } from '../../src/run/store/run-folder.ts'
 import { writeLongRun } from '../long-run.ts'
 
 /** One way in which work can grow. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { baseModel } from '../../src/model/embedded.ts'
+import { baseModel } from '../../src/learn/model/embedded.ts'
 import { type Arm, type Budget, type Measured, measureArm } from './arm.ts'
 import { plotCurves } from './plot.ts'
 import { cell, difference, interval } from './table.ts'

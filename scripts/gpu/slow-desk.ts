@@ -1,9 +1,9 @@
 // The desk with slow tools whose delays have a long tail, for measuring what a GPU does meanwhile:
 // `espalier train --environment ./scripts/gpu/slow-desk.ts#slow …`, mean seconds in SLOW_DESK_SECONDS.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Environment } from '../../src/core/environment.ts'
-import { desk } from '../../src/environments/desk/desk.ts'
-import type { DeskTask } from '../../src/environments/desk/task.ts'
+import type { Environment } from '../../src/base/core/environment.ts'
+import { desk } from '../../src/engine/environments/desk/desk.ts'
+import type { DeskTask } from '../../src/engine/environments/desk/task.ts'
 
 const mean = Number(process.env.SLOW_DESK_SECONDS ?? 0.3)
 const inner = desk()

@@ -1,5 +1,5 @@
-import { textOf } from '../../src/core/message.ts'
-import type { Policy, Sample } from '../../src/core/policy.ts'
+import { textOf } from '@espalier/text'
+import type { Policy, Sample } from '../../src/base/core/policy.ts'
 import { ask, type Report, samplePrompts, type TryOptions, temperatures } from './try-server.ts'
 
 /**

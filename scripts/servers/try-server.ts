@@ -4,7 +4,7 @@ import {
   type Sample,
   type SampleRequest,
   type TokenSample,
-} from '../../src/core/policy.ts'
+} from '../../src/base/core/policy.ts'
 import type { Torch } from './torch.ts'
 
 /** The findings about a server. */

@@ -1,4 +1,4 @@
-import type { Policy } from '../../src/core/policy.ts'
+import type { Policy } from '../../src/base/core/policy.ts'
 import type { Torch } from './torch.ts'
 import { draw, furthest } from './try-server.ts'
 

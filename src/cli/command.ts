@@ -1,6 +1,6 @@
-import { didYouMean } from '../names/nearest.ts'
-import { SettingError } from '../names/setting-error.ts'
-import type { SettingName, SettingsInput } from '../settings/settings.ts'
+import { didYouMean } from '../base/core/names/nearest.ts'
+import { SettingError } from '../base/core/names/setting-error.ts'
+import type { SettingName, SettingsInput } from '../run/settings/settings.ts'
 import type { Terminal } from './terminal.ts'
 
 /** A flag that only one command has. */

@@ -1,4 +1,4 @@
-import { type Message, textOf } from '../core/message.ts'
+import { type Message, textOf } from '@espalier/text'
 import type { Colour, Terminal } from './terminal.ts'
 
 const colours: Record<Message['role'], Colour> = {

@@ -1,6 +1,6 @@
-import type { ResolvedSettings } from '../settings/config.ts'
-import type { SettingName } from '../settings/settings.ts'
-import { claimRunFolder } from '../store/run-folder.ts'
+import type { ResolvedSettings } from '../run/settings/config.ts'
+import type { SettingName } from '../run/settings/settings.ts'
+import { claimRunFolder } from '../run/store/run-folder.ts'
 import type { Invocation, OwnFlag } from './command.ts'
 import type { Rolled } from './rolling.ts'
 

@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts'
+import { Failure } from '../base/core/failure.ts'
 
 /** What an ending needs of the process. */
 export type EndingProcess = Pick<NodeJS.Process, 'on' | 'exit'> & {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { checkSettings } from '../settings/check-settings.ts'
-import { type Settings, type SettingsInput, withDefaults } from '../settings/settings.ts'
-import { type RunManifest, readManifest } from '../store/run-folder.ts'
+import { checkSettings } from '../run/settings/check-settings.ts'
+import { type Settings, type SettingsInput, withDefaults } from '../run/settings/settings.ts'
+import { type RunManifest, readManifest } from '../run/store/run-folder.ts'
 import type { Invocation } from './command.ts'
 
 /** A run that a command goes back to. */

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
-import { nearest } from '../names/nearest.ts'
-import { SettingError } from '../names/setting-error.ts'
-import { checkSetting } from '../settings/check-settings.ts'
-import type { Setting } from '../settings/setting.ts'
-import { flagOf, type SettingName, type SettingsInput, settings } from '../settings/settings.ts'
+import { nearest } from '../base/core/names/nearest.ts'
+import { SettingError } from '../base/core/names/setting-error.ts'
+import { checkSetting } from '../run/settings/check-settings.ts'
+import type { Setting } from '../run/settings/setting.ts'
+import { flagOf, type SettingName, type SettingsInput, settings } from '../run/settings/settings.ts'
 import { type Command, type Invocation, MisuseError } from './command.ts'
 
 /** Flags that every command has. */

@@ -1,4 +1,4 @@
-import { type Group, glanceAt, heldOutFilter, reasonsUnscored } from '../core/group.ts'
+import { type Group, glanceAt, heldOutFilter, reasonsUnscored } from '../base/core/group.ts'
 import type { Counts } from './progress.ts'
 
 /** A group on one line: its id, which `espalier show` opens, its rewards, what failed. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { demoDefaults } from '../learn/demo.ts'
-import { flagOf } from '../settings/settings.ts'
+import { demoDefaults } from '../learn/learn/demo.ts'
+import { flagOf } from '../run/settings/settings.ts'
 import { demoCommand } from './commands/demo.ts'
 import { evalCommand } from './commands/eval.ts'
 import { rollCommand } from './commands/roll.ts'

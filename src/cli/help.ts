@@ -1,6 +1,6 @@
-import type { Setting } from '../settings/setting.ts'
-import { flagOf, type SettingName, settings, shownFlag } from '../settings/settings.ts'
-import { byTopic } from '../settings/topics.ts'
+import type { Setting } from '../run/settings/setting.ts'
+import { flagOf, type SettingName, settings, shownFlag } from '../run/settings/settings.ts'
+import { byTopic } from '../run/settings/topics.ts'
 import type { Command, OwnFlag } from './command.ts'
 import { commonFlags, configFlags, isEmpty } from './flags.ts'
 

@@ -1,4 +1,4 @@
-import { packageVersion } from '../core/process/package-version.ts'
+import { packageVersion } from '../base/core/process/package-version.ts'
 
 const shop = `import { environment, tool } from 'espalier'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { isLoopback } from '../door/address.ts'
+import { isLoopback } from '../doors/door/address.ts'
 import { type Invocation, MisuseError } from './command.ts'
 
 /** Throws if the port is taken; called first, since the service listens only after its folder was made. */

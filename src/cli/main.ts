@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import * as modules from 'node:module'
-import { describeCause } from '../core/failure.ts'
-import { packageVersion } from '../core/process/package-version.ts'
-import { keepSecretVariables } from '../core/process/secrets.ts'
-import { onSignal } from '../core/process/signals.ts'
-import { didYouMean } from '../names/nearest.ts'
+import { onSignal } from '@espalier/text'
+import { describeCause } from '../base/core/failure.ts'
+import { didYouMean } from '../base/core/names/nearest.ts'
+import { packageVersion } from '../base/core/process/package-version.ts'
+import { keepSecretVariables } from '../base/core/process/secrets.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
 import { commandNames, loadCommand, programHelp } from './commands.ts'
 import { Ending } from './ending.ts'
@@ -51,7 +51,7 @@ async function printHelp([about, ...rest]: readonly string[]): Promise<number> {
 
 /** Every setting, for people or as a JSON schema for editors. */
 async function printConfigHelp(isSchema: boolean): Promise<void> {
-  const { configSchema } = await import('../settings/config-schema.ts')
+  const { configSchema } = await import('../run/settings/config-schema.ts')
   if (isSchema) terminal.print(JSON.stringify(configSchema(), null, 2))
   else {
     const { folded, settingsHelp } = await import('./help.ts')

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BestStep } from '../learn/training-state.ts'
-import { commandLine } from '../names/program-name.ts'
-import { defaults, flagOf, type SettingName } from '../settings/settings.ts'
+import { commandLine } from '../base/core/names/program-name.ts'
+import type { BestStep } from '../learn/learn/training-state.ts'
+import { defaults, flagOf, type SettingName } from '../run/settings/settings.ts'
 
 /** The settings that a run recorded. */
 type Config = Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-import { flagOf } from '../settings/settings.ts'
+import { flagOf } from '../run/settings/settings.ts'
 import type { Forecast, Plan } from './plan.ts'
 import { duration } from './progress.ts'
 import { bytes, count } from './units.ts'

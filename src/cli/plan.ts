@@ -1,20 +1,20 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Environment } from '../core/environment.ts'
-import { checkLearning } from '../learn/train.ts'
-import { openPlainParts } from '../run/open-parts.ts'
-import type { ResolvedSettings } from '../settings/config.ts'
-import { needed } from '../settings/open-named.ts'
+import type { Environment } from '../base/core/environment.ts'
+import { checkLearning } from '../learn/learn/train.ts'
+import { openPlainParts } from '../run/run/open-parts.ts'
+import type { ResolvedSettings } from '../run/settings/config.ts'
+import { needed } from '../run/settings/open-named.ts'
 import {
   defaultTasks,
   type SettingName,
   type Settings,
   withoutUndefined,
-} from '../settings/settings.ts'
-import { type RunManifest, runPaths } from '../store/run-folder.ts'
-import { readTasks } from '../tasks/tasks.ts'
-import type { RunReport } from '../watch/run-report.ts'
+} from '../run/settings/settings.ts'
+import { type RunManifest, runPaths } from '../run/store/run-folder.ts'
+import { readTasks } from '../run/tasks/tasks.ts'
+import type { RunReport } from '../run/watch/run-report.ts'
 
 /** An estimate for a run that has not begun. */
 export interface Forecast {

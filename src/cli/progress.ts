@@ -1,14 +1,14 @@
-import { glanceAt } from '../core/group.ts'
-import { isGradableOutcome, type Outcome } from '../core/outcome.ts'
-import type { BudgetLimits } from '../run/budget.ts'
+import { glanceAt } from '../base/core/group.ts'
+import { isGradableOutcome, type Outcome } from '../base/core/outcome.ts'
+import type { BudgetLimits } from '../run/run/budget.ts'
 import {
   type Listen,
   outcomeName,
   type RunEvent,
   type Together,
   type WorkerStatus,
-} from '../watch/events.ts'
-import type { StopKind } from '../watch/stopped.ts'
+} from '../run/watch/events.ts'
+import type { StopKind } from '../run/watch/stopped.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Counts a run while it goes on, and shows it on stderr; closing it ends the live line. */

@@ -1,5 +1,5 @@
-import type { RunStanding } from '../store/run-folder.ts'
-import type { RunReport } from '../watch/run-report.ts'
+import type { RunStanding } from '../run/store/run-folder.ts'
+import type { RunReport } from '../run/watch/run-report.ts'
 import { duration } from './progress.ts'
 import { count, percent } from './units.ts'
 

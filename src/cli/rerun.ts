@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { isUserPart, splitUserPart } from '../settings/user-part.ts'
+import { isUserPart, splitUserPart } from '../run/settings/user-part.ts'
 import { type Invocation, MisuseError } from './command.ts'
 
 /** Runs this command now and again whenever a file beside a named one changes, in a process of its own. */

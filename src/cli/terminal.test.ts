@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { keepSecret } from '../core/process/secrets.ts'
+import { keepSecret } from '../base/core/process/secrets.ts'
 import { openTerminal, type Streams } from './terminal.ts'
 
 function keeping(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { withoutSecrets } from '../core/process/secrets.ts'
+import { withoutSecrets } from '../base/core/process/secrets.ts'
 
 /** Where a command writes: results to stdout, all else to stderr. */
 export interface Terminal {

@@ -1,5 +1,5 @@
-import type { Evaluation } from '../learn/held-out.ts'
-import type { StepRecord } from '../learn/training.ts'
+import type { Evaluation } from '../learn/learn/held-out.ts'
+import type { StepRecord } from '../learn/learn/training.ts'
 import { duration } from './progress.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -1,9 +1,9 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readers } from '../../src/sinks/readers/registry.ts'
-import { encodeFrame } from '../../src/store/frame.ts'
-import { journalMagic, readJournal } from '../../src/store/read-journal.ts'
+import { readers } from '../../src/run/sinks/readers/registry.ts'
+import { encodeFrame } from '../../src/run/store/frame.ts'
+import { journalMagic, readJournal } from '../../src/run/store/read-journal.ts'
 import { type Attack, damagedBytes, damagedJson, hold, oneOf } from './attack.ts'
 
 const folder = (): string => mkdtempSync(join(tmpdir(), 'espalier-attack-'))

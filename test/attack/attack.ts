@@ -1,4 +1,4 @@
-import { type Random, random, seedOf } from '../../src/math/random.ts'
+import { type Random, random, seedOf } from '../../src/base/math/random.ts'
 
 /** One way to attack the program, case by case. */
 export interface Attack {

@@ -1,5 +1,5 @@
-import { packMade, unpackReturned } from '../../src/cluster/parcel.ts'
-import { decodeFrame, encodeFrame } from '../../src/store/frame.ts'
+import { packMade, unpackReturned } from '../../src/doors/cluster/parcel.ts'
+import { decodeFrame, encodeFrame } from '../../src/run/store/frame.ts'
 import { plainTree } from '../plain-tree.ts'
 import { type Attack, damagedBytes, damagedJson, hold } from './attack.ts'
 

@@ -1,4 +1,4 @@
-import { openDoor } from '../../src/door/door.ts'
+import { openDoor } from '../../src/doors/door/door.ts'
 import { type Attack, hold, oneOf } from './attack.ts'
 
 const own = ['localhost', '127.0.0.1:80', '[::1]:1']

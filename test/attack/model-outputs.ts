@@ -1,4 +1,4 @@
-import { openParser, reasoningFormats, toolFormats } from '../../src/parsers/parser.ts'
+import { openParser, reasoningFormats, toolFormats } from '@espalier/text/parsers'
 import { reserve } from '../fixtures/tool-calls.ts'
 import { type Attack, hold, oneOf, piecesOf } from './attack.ts'
 

@@ -1,10 +1,10 @@
-import { readChatAnswer } from '../../src/policies/servers/chat-answer.ts'
-import { openLlamaStream, readLlamaAnswer } from '../../src/policies/servers/llama-cpp-answer.ts'
-import { openGeneratedStream, readGenerated } from '../../src/policies/servers/sglang-answer.ts'
-import { openChoice, readChoices } from '../../src/policies/servers/vllm-answer.ts'
-import { sampleOf } from '../../src/policies/tinker/messages.ts'
-import { readEvents } from '../../src/policies/transport/events.ts'
-import { ServerError } from '../../src/policies/transport/server-error.ts'
+import { readChatAnswer } from '../../src/engine/policies/servers/chat-answer.ts'
+import { openLlamaStream, readLlamaAnswer } from '../../src/engine/policies/servers/llama-cpp-answer.ts'
+import { openGeneratedStream, readGenerated } from '../../src/engine/policies/servers/sglang-answer.ts'
+import { openChoice, readChoices } from '../../src/engine/policies/servers/vllm-answer.ts'
+import { sampleOf } from '../../src/engine/policies/tinker/messages.ts'
+import { readEvents } from '../../src/engine/policies/transport/events.ts'
+import { ServerError } from '../../src/engine/policies/transport/server-error.ts'
 import {
   chatAnswer as chat,
   llamaAnswer as llama,

@@ -1,5 +1,5 @@
-import * as errors from '../../src/jinja/error.ts'
-import { compileTemplate } from '../../src/jinja/template.ts'
+import * as errors from '../../packages/text/src/jinja/error.ts'
+import { compileTemplate } from '../../packages/text/src/jinja/template.ts'
 import { type Attack, hold, piecesOf } from './attack.ts'
 
 const pieces = [

@@ -1,6 +1,6 @@
-import type { Environment } from '../../src/core/environment.ts'
-import type { Boundary } from '../../src/core/failure.ts'
-import type { RollOptions } from '../../src/run/roll-options.ts'
+import type { Environment } from '../../src/base/core/environment.ts'
+import type { Boundary } from '../../src/base/core/failure.ts'
+import type { RollOptions } from '../../src/run/run/roll-options.ts'
 
 /** The ways in which a world can be bad. */
 export const kindsOfBadness = ['hangs', 'dies', 'lies', 'floods', 'answers out of turn'] as const

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { connectionOf } from '../../src/cluster/address.ts'
-import { openDatabase } from '../../src/cluster/database.ts'
+import { connectionOf } from '../../src/doors/cluster/address.ts'
+import { openDatabase } from '../../src/doors/cluster/database.ts'
 import type { TestServer } from './cluster.ts'
 
 /** A connection to the server that can be cut. */

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connectionOf } from '../../src/cluster/address.ts'
-import { type Database, openDatabase } from '../../src/cluster/database.ts'
-import { Leasing } from '../../src/cluster/leasing.ts'
-import { openPlacing } from '../../src/cluster/placing.ts'
-import { openRunRow } from '../../src/cluster/run-row.ts'
-import { migrate, schemaVersion } from '../../src/cluster/schema.ts'
-import { mostTries, suspectAfter } from '../../src/run/served/tries.ts'
+import { connectionOf } from '../../src/doors/cluster/address.ts'
+import { type Database, openDatabase } from '../../src/doors/cluster/database.ts'
+import { Leasing } from '../../src/doors/cluster/leasing.ts'
+import { openPlacing } from '../../src/doors/cluster/placing.ts'
+import { openRunRow } from '../../src/doors/cluster/run-row.ts'
+import { migrate, schemaVersion } from '../../src/doors/cluster/schema.ts'
+import { mostTries, suspectAfter } from '../../src/run/run/served/tries.ts'
 import type { TestServer } from './cluster.ts'
 
 /** Seconds for which the coordinator of these tests was in contact: longer than any lease. */

@@ -2,11 +2,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { random, seedOf } from '../../src/math/random.ts'
+import { random, seedOf } from '../../src/base/math/random.ts'
 import { until } from '../until.ts'
 import { espalier, type Finished, program, type Started, scratch, start } from './cli.ts'
 
-type Local = typeof import('../../src/cluster/local.ts')
+type Local = typeof import('../../src/doors/cluster/local.ts')
 
 /** The built room, whose programs can be started. */
 const { folderOf, openLocalServer } = (await import(

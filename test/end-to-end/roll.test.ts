@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openRenderer } from '../../src/settings/model-source.ts'
+import { openRenderer } from '../../src/run/settings/model-source.ts'
 import { openLlamaCppServer } from '../servers/llama-cpp.ts'
 import { openOpenAiChatServer } from '../servers/openai-chat.ts'
 import type { Answer, Asked, Serving } from '../servers/serving.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ToolDefinition } from '../../src/core/message.ts'
+import type { ToolDefinition } from '@espalier/text'
 import {
   type OutputParser,
   openParser,
@@ -8,10 +8,10 @@ import {
   type ParserOptions,
   type ReasoningFormat,
   type ToolFormat,
-} from '../../src/parsers/parser.ts'
-import { parameterSchema, schemaTypes } from '../../src/parsers/schema.ts'
-import { parseJson } from '../../src/python/json.ts'
-import { toJavaScript } from '../../src/python/value.ts'
+} from '../../packages/text/src/parsers/parser.ts'
+import { parameterSchema, schemaTypes } from '../../packages/text/src/parsers/schema.ts'
+import { parseJson } from '@espalier/text/python'
+import { toJavaScript } from '@espalier/text/python'
 import type { GoldenResult, GoldenSuite } from './suite.ts'
 
 interface NamedCall {

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { openTokenizer, type Tokenizer } from '../../src/tokenizers/tokenizer.ts'
+import { openTokenizer, type Tokenizer } from '@espalier/text/tokenizers'
 import type { GoldenSuite } from './suite.ts'
 
 interface Row {

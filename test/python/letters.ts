@@ -1,6 +1,6 @@
 // A world for models that know nothing yet: two turns, worth the share of letters in what was said.
 import { z } from 'zod'
-import { environment } from '../../src/environments/environment.ts'
+import { environment } from '../../src/engine/environments/environment.ts'
 
 export const letters = environment({
   name: 'letters',

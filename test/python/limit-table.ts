@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
-import { random, seedOf } from '../../src/math/random.ts'
-import type { Cell, Column } from '../../src/sinks/parquet/columns.ts'
-import { openTable } from '../../src/sinks/parquet/open-table.ts'
+import { random, seedOf } from '../../src/base/math/random.ts'
+import type { Cell, Column } from '../../src/run/sinks/parquet/columns.ts'
+import { openTable } from '../../src/run/sinks/parquet/open-table.ts'
 
 const columns: readonly Column[] = [
   { name: 'name', kind: 'text' },

@@ -1,9 +1,9 @@
 // Writes every format for `check_exports.py`: chains, a rewritten context, and trees; and a table at its limits.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Group } from '../../src/core/group.ts'
-import { RefusedError } from '../../src/sinks/format.ts'
-import { formats } from '../../src/sinks/formats/registry.ts'
+import type { Group } from '../../src/base/core/group.ts'
+import { RefusedError } from '../../src/run/sinks/format.ts'
+import { formats } from '../../src/run/sinks/formats/registry.ts'
 import { chainGroup, seeingGroup, toExport, treeGroup } from '../export-runs.ts'
 import { writeTo } from '../memory-output.ts'
 import { writeLimits } from './limit-table.ts'

@@ -1,5 +1,5 @@
 import fastify from 'fastify'
-import type { EmbeddedModel } from '../../src/model/model.ts'
+import type { EmbeddedModel } from '../../src/learn/model/model.ts'
 import type { Foreign } from '../foreign.ts'
 
 /**

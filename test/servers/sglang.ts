@@ -1,6 +1,6 @@
-import type { PolicyScene, StagedPolicy } from '../../src/core/conformance/policy.conformance.ts'
-import type { Policy } from '../../src/core/policy.ts'
-import type { SglangOptions } from '../../src/policies/servers/sglang.ts'
+import type { PolicyScene, StagedPolicy } from '../../src/base/core/conformance/policy.conformance.ts'
+import type { Policy } from '../../src/base/core/policy.ts'
+import type { SglangOptions } from '../../src/engine/policies/servers/sglang.ts'
 import {
   type Answer,
   answerTo,

@@ -2,8 +2,8 @@ import type {
   PolicyScene,
   StagedPolicy,
   StatedRequest,
-} from '../../src/core/conformance/policy.conformance.ts'
-import type { Policy } from '../../src/core/policy.ts'
+} from '../../src/base/core/conformance/policy.conformance.ts'
+import type { Policy } from '../../src/base/core/policy.ts'
 import type { Foreign } from '../foreign.ts'
 import type { Serving, ServingOptions } from './serving.ts'
 

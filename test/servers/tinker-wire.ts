@@ -10,7 +10,7 @@ import {
   readWire,
   textOf,
   type WireFields,
-} from '../../src/policies/tinker/wire.ts'
+} from '../../src/engine/policies/tinker/wire.ts'
 
 // The server's side of Tinker's protobuf messages: what a client sends is read, results are written.
 

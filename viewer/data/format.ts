@@ -1,4 +1,4 @@
-import { describeOutcome, type Outcome } from '../../src/core/outcome.ts'
+import { describeOutcome, type Outcome } from '../../src/base/core/outcome.ts'
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const missing = '–'

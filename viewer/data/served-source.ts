@@ -1,4 +1,4 @@
-import { writeQuery } from '../../src/view/query.ts'
+import { writeQuery } from '../../src/doors/view/query.ts'
 import type { News, SideRequest, Source } from './source.ts'
 
 type Params = Readonly<Record<string, string | number | undefined>>

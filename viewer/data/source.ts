@@ -9,14 +9,14 @@ import type {
   RunEntry,
   TryAnswer,
   TryRequest,
-} from '../../src/view/answers.ts'
-import type { GroupQuery } from '../../src/view/query.ts'
+} from '../../src/doors/view/answers.ts'
+import type { GroupQuery } from '../../src/doors/view/query.ts'
 import type {
   PartingAnswer,
   TokenPage,
   TrajectoryAnswer,
   TreeAnswer,
-} from '../../src/view/trajectory-shapes.ts'
+} from '../../src/doors/view/trajectory-shapes.ts'
 
 /** A part of a long list. */
 export interface Stretch {

@@ -5,7 +5,7 @@ import type {
   EvaluationPoint,
   PairRow,
   RunEntry,
-} from '../../src/view/answers.ts'
+} from '../../src/doors/view/answers.ts'
 import {
   formatCount,
   formatFixed,

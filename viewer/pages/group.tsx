@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { GroupAnswer, MemberRow } from '../../src/view/answers.ts'
+import type { GroupAnswer, MemberRow } from '../../src/doors/view/answers.ts'
 import {
   formatCount,
   formatFixed,

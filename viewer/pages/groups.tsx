@@ -1,12 +1,12 @@
 import { useCallback, useState } from 'preact/hooks'
-import type { Facets, GroupRow, GroupPage as Page } from '../../src/view/answers.ts'
+import type { Facets, GroupRow, GroupPage as Page } from '../../src/doors/view/answers.ts'
 import {
   type GroupQuery,
   readQuery,
   type SortKey,
   sortKeys,
   writeQuery,
-} from '../../src/view/query.ts'
+} from '../../src/doors/view/query.ts'
 import { formatCount, formatFixed } from '../data/format.ts'
 import { goTo, hrefTo } from '../data/route.ts'
 import { useData, useSource } from '../data/use-data.ts'

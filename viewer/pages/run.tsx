@@ -1,4 +1,4 @@
-import type { Curves, RunAnswer, Warning } from '../../src/view/answers.ts'
+import type { Curves, RunAnswer, Warning } from '../../src/doors/view/answers.ts'
 import {
   formatCount,
   formatDate,

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { RunEntry } from '../../src/view/answers.ts'
+import type { RunEntry } from '../../src/doors/view/answers.ts'
 import { formatDate } from '../data/format.ts'
 import { goTo, hrefTo } from '../data/route.ts'
 import { useSource } from '../data/use-data.ts'

@@ -3,7 +3,7 @@ import type {
   PartingAnswer,
   PartingSide,
   TrajectoryAnswer,
-} from '../../src/view/trajectory-shapes.ts'
+} from '../../src/doors/view/trajectory-shapes.ts'
 import {
   formatCount,
   formatNumber,

@@ -1,4 +1,4 @@
-import type { TrajectoryAnswer } from '../../src/view/trajectory-shapes.ts'
+import type { TrajectoryAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import { formatFixed, formatOutcome } from '../data/format.ts'
 import { hrefTo } from '../data/route.ts'
 import { useData } from '../data/use-data.ts'

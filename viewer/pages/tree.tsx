@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { TreeAnswer, TreeNodeAnswer } from '../../src/view/trajectory-shapes.ts'
+import type { TreeAnswer, TreeNodeAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import {
   formatCount,
   formatFixed,

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { RunAnswer, TryAnswer, TryRequest } from '../../src/view/answers.ts'
-import type { TrajectoryAnswer } from '../../src/view/trajectory-shapes.ts'
+import type { RunAnswer, TryAnswer, TryRequest } from '../../src/doors/view/answers.ts'
+import type { TrajectoryAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import {
   formatCount,
   formatFixed,

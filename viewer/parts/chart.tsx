@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import type { Chart as ChartAnswer } from '../../src/view/answers.ts'
+import type { Chart as ChartAnswer } from '../../src/doors/view/answers.ts'
 import { formatCount, formatNumber, formatShare } from '../data/format.ts'
 import { colour } from './theme.tsx'
 

@@ -1,5 +1,5 @@
-import type { View } from '../../src/core/trajectory.ts'
-import type { TrajectoryAnswer, TurnAnswer } from '../../src/view/trajectory-shapes.ts'
+import type { View } from '../../src/base/core/trajectory.ts'
+import type { TrajectoryAnswer, TurnAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import { formatCount, formatNumber, formatOutcome, formatSigned } from '../data/format.ts'
 import { hrefTo } from '../data/route.ts'
 import { MessageView } from './message.tsx'

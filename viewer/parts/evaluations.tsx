@@ -1,4 +1,4 @@
-import type { EvaluationPoint } from '../../src/view/answers.ts'
+import type { EvaluationPoint } from '../../src/doors/view/answers.ts'
 import { formatCount, formatShare } from '../data/format.ts'
 import { hrefTo } from '../data/route.ts'
 

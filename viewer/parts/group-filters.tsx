@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Facet, Facets } from '../../src/view/answers.ts'
-import { type GroupQuery, plainQuery } from '../../src/view/query.ts'
+import type { Facet, Facets } from '../../src/doors/view/answers.ts'
+import { type GroupQuery, plainQuery } from '../../src/doors/view/query.ts'
 import { formatCount } from '../data/format.ts'
 
 interface FiltersProps {

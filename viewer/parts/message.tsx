@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { type Content, type Message, textOf } from '../../src/core/message.ts'
-import type { CallRecord } from '../../src/core/tool.ts'
+import { type Content, type Message, textOf } from '@espalier/text'
+import type { CallRecord } from '../../src/base/core/tool.ts'
 import { formatArguments, formatCount, formatSeconds } from '../data/format.ts'
 
 interface MessageProps {

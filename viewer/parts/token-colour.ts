@@ -1,4 +1,4 @@
-import type { TokenPage } from '../../src/view/trajectory-shapes.ts'
+import type { TokenPage } from '../../src/doors/view/trajectory-shapes.ts'
 import { formatFixed, formatNumber } from '../data/format.ts'
 
 /** What tokens can be coloured by. */

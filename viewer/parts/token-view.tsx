@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TokenPage, TrajectoryAnswer } from '../../src/view/trajectory-shapes.ts'
+import type { TokenPage, TrajectoryAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import { formatCount } from '../data/format.ts'
 import { goTo, hrefTo } from '../data/route.ts'
 import { useData } from '../data/use-data.ts'

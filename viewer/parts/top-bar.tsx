@@ -1,4 +1,4 @@
-import type { RunEntry } from '../../src/view/answers.ts'
+import type { RunEntry } from '../../src/doors/view/answers.ts'
 import { goTo, hrefTo, type Route } from '../data/route.ts'
 import { ThemeButton } from './theme.tsx'
 

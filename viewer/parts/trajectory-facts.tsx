@@ -1,4 +1,4 @@
-import type { TrajectoryAnswer } from '../../src/view/trajectory-shapes.ts'
+import type { TrajectoryAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import {
   formatCount,
   formatNumber,

@@ -1,4 +1,4 @@
-import type { TreeAnswer, TreeNodeAnswer } from '../../src/view/trajectory-shapes.ts'
+import type { TreeAnswer, TreeNodeAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 
 /** Where a segment is drawn: along its path from left to right, in the lane of its first ending. */
 export interface Placed {

@@ -1,4 +1,4 @@
-import type { TreeAnswer } from '../../src/view/trajectory-shapes.ts'
+import type { TreeAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import { formatFixed, formatSigned } from '../data/format.ts'
 import type { Placed, TreeLayout } from './tree-layout.ts'
 

@@ -1,4 +1,4 @@
-import type { WorkerRow } from '../../src/view/answers.ts'
+import type { WorkerRow } from '../../src/doors/view/answers.ts'
 import { formatCount, formatNumber, formatSeconds, formatShort } from '../data/format.ts'
 
 /** Who makes the attempts of a run on a cluster: load, throughput, last heartbeat. */

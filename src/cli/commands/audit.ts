@@ -1,7 +1,7 @@
-import { type Audit, auditRun } from '../../learn/audit.ts'
-import { openNamed } from '../../settings/open-named.ts'
-import { openPolicy } from '../../settings/open-policy.ts'
-import { readManifest } from '../../store/run-folder.ts'
+import { type Audit, auditRun } from '../../learn/learn/audit.ts'
+import { openNamed } from '../../run/settings/open-named.ts'
+import { openPolicy } from '../../run/settings/open-policy.ts'
+import { readManifest } from '../../run/store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Compares recorded log-probabilities with the policy's own. */

@@ -1,9 +1,9 @@
-import type { Environment, Task } from '../../core/environment.ts'
-import { disposeInTime } from '../../core/process/deadline.ts'
-import { type CheckResult, checkWithin, defaultSeconds } from '../../environments/check.ts'
-import { openEnvironmentNamed } from '../../run/open-parts.ts'
-import { openRenderer } from '../../settings/model-source.ts'
-import { readTasks } from '../../tasks/tasks.ts'
+import type { Environment, Task } from '../../base/core/environment.ts'
+import { disposeInTime } from '../../base/core/process/deadline.ts'
+import { type CheckResult, checkWithin, defaultSeconds } from '../../engine/environments/check.ts'
+import { openEnvironmentNamed } from '../../run/run/open-parts.ts'
+import { openRenderer } from '../../run/settings/model-source.ts'
+import { readTasks } from '../../run/tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 const taskCount = 8

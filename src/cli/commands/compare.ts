@@ -1,5 +1,5 @@
-import { readByTask } from '../../measure/compare.ts'
-import { type Comparison, compareRuns, type Difference } from '../../measure/compare-tasks.ts'
+import { readByTask } from '../../run/measure/compare.ts'
+import { type Comparison, compareRuns, type Difference } from '../../run/measure/compare-tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { count, percent } from '../units.ts'
 

@@ -1,13 +1,13 @@
-import type { Json } from '../../core/ids.ts'
-import { buildDataset, type DatasetReport } from '../../datasets/build.ts'
+import type { Json } from '../../base/core/ids.ts'
+import { splitItems } from '../../base/core/names/part-name.ts'
+import { buildDataset, type DatasetReport } from '../../learn/datasets/build.ts'
 import {
   type DatasetSource,
   datasetKinds,
   measureLosses,
   openDatasetItems,
-} from '../../datasets/open.ts'
-import { readSplits } from '../../datasets/splits.ts'
-import { splitItems } from '../../names/part-name.ts'
+} from '../../learn/datasets/open.ts'
+import { readSplits } from '../../learn/datasets/splits.ts'
 import { type Command, type Invocation, MisuseError, unknownVerb } from '../command.ts'
 
 const defaultCondenser = 'keyword:boundary=blank-line'

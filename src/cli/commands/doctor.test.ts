@@ -8,7 +8,7 @@ import {
   hasTemplates,
   readTemplate,
 } from '../../../test/fixtures/chat-templates.ts'
-import { byteModel } from '../../settings/model-source.ts'
+import { byteModel } from '../../run/settings/model-source.ts'
 import { readFlags } from '../flags.ts'
 import type { Terminal } from '../terminal.ts'
 import { doctorCommand } from './doctor.ts'

@@ -1,29 +1,29 @@
 import { existsSync } from 'node:fs'
-import { formatMetrics } from '../../environments/tau/metrics.ts'
-import { checkOutputFile, refuseForeign } from '../../exchange/output-file.ts'
-import { withBenchmarkDefaults } from '../../measure/benchmark-settings.ts'
-import { evaluate } from '../../measure/evaluate.ts'
+import { commandLine } from '../../base/core/names/program-name.ts'
+import { checkOutputFile, refuseForeign } from '../../run/exchange/output-file.ts'
+import { withBenchmarkDefaults } from '../../run/measure/benchmark-settings.ts'
+import { evaluate } from '../../run/measure/evaluate.ts'
 import {
   countTauTasks,
   isTau,
   measureTau,
   type TauEvaluated,
   writeTauResults,
-} from '../../measure/evaluate-tau.ts'
-import { countTau2Tasks, isTau2, measureTau2, tau2Lines } from '../../measure/evaluate-tau2.ts'
+} from '../../run/measure/evaluate-tau.ts'
+import { countTau2Tasks, isTau2, measureTau2, tau2Lines } from '../../run/measure/evaluate-tau2.ts'
 import {
   type Estimated,
   type Evaluated,
   type MeasureOptions,
   measureRun,
-} from '../../measure/measure.ts'
-import { commandLine } from '../../names/program-name.ts'
-import { optionsOf } from '../../run/roll-options.ts'
-import { type ResolvedSettings, resolveSettings } from '../../settings/config.ts'
-import { needed, openNamed } from '../../settings/open-named.ts'
-import type { SettingName, Settings } from '../../settings/settings.ts'
-import { tau2Bench } from '../../sinks/formats/tau2-bench.ts'
-import { replaceFile } from '../../store/run-folder.ts'
+} from '../../run/measure/measure.ts'
+import { optionsOf } from '../../run/run/roll-options.ts'
+import { type ResolvedSettings, resolveSettings } from '../../run/settings/config.ts'
+import { needed, openNamed } from '../../run/settings/open-named.ts'
+import type { SettingName, Settings } from '../../run/settings/settings.ts'
+import { tau2Bench } from '../../run/sinks/formats/tau2-bench.ts'
+import { replaceFile } from '../../run/store/run-folder.ts'
+import { formatMetrics } from '../../worlds/tau/metrics.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'

@@ -1,15 +1,15 @@
-import { rowForms } from '../../core/row.ts'
+import { rowForms } from '../../base/core/row.ts'
+import { lossKind } from '../../base/math/registry.ts'
+import { readImportance } from '../../engine/weigh/importance.ts'
 import {
   type Exported,
   type ExportOptions,
   exportRun,
   type WrittenForm,
-} from '../../exchange/export.ts'
-import { refuseForeign } from '../../exchange/output-file.ts'
-import { lossKind } from '../../math/registry.ts'
-import { formatNamed, formats } from '../../sinks/formats/registry.ts'
-import { openSelection, type Selection } from '../../sinks/selection.ts'
-import { readImportance } from '../../weigh/importance.ts'
+} from '../../run/exchange/export.ts'
+import { refuseForeign } from '../../run/exchange/output-file.ts'
+import { formatNamed, formats } from '../../run/sinks/formats/registry.ts'
+import { openSelection, type Selection } from '../../run/sinks/selection.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 
 /** Writes a run in the format of a trainer. */

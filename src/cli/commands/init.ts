@@ -1,9 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { commandLine, quoted } from '../../names/program-name.ts'
-import { openNamed } from '../../settings/open-named.ts'
-import { isRun } from '../../store/run-folder.ts'
+import { commandLine, quoted } from '../../base/core/names/program-name.ts'
+import { openNamed } from '../../run/settings/open-named.ts'
+import { isRun } from '../../run/store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { initFiles } from '../init-files.ts'
 

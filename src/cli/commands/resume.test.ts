@@ -11,9 +11,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../../test/command-line.ts'
-import { lockFile } from '../../store/lock.ts'
-import { readManifest, runPaths, writeManifest } from '../../store/run-folder.ts'
-import { openRunReader } from '../../store/store.ts'
+import { lockFile } from '../../run/store/lock.ts'
+import { readManifest, runPaths, writeManifest } from '../../run/store/run-folder.ts'
+import { openRunReader } from '../../run/store/store.ts'
 
 let folder: string
 let run: string

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCommand } from '../../../test/command-line.ts'
-import { readManifest, writeManifest } from '../../store/run-folder.ts'
+import { readManifest, writeManifest } from '../../run/store/run-folder.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-score-'))
 const at = (name: string): string => join(folder, name)

@@ -1,5 +1,10 @@
-import type { Environment, Task } from '../../core/environment.ts'
-import { type ProbeOptions, type ProbeResult, probeRewards } from '../../measure/probe-rewards.ts'
+import type { Environment, Task } from '../../base/core/environment.ts'
+import { shapedEstimate } from '../../engine/weigh/shape.ts'
+import {
+  type ProbeOptions,
+  type ProbeResult,
+  probeRewards,
+} from '../../run/measure/probe-rewards.ts'
 import {
   lostScores,
   openRescoreSummary,
@@ -7,16 +12,15 @@ import {
   type RescoreOptions,
   type RescoreSummary,
   rescore,
-} from '../../measure/rescore.ts'
-import { closeEnvironment } from '../../run/close-environment.ts'
-import { openEnvironmentNamed, openEstimateNamed, openFilters } from '../../run/open-parts.ts'
-import { openRewards } from '../../run/open-rewards.ts'
-import { openShaping } from '../../run/open-scorers.ts'
-import { type Settings, withoutUndefined } from '../../settings/settings.ts'
-import { isUserPart } from '../../settings/user-part.ts'
-import { type GroupRecord, groupRecord } from '../../store/group-record.ts'
-import { openRunReader, openRunWriter } from '../../store/store.ts'
-import { shapedEstimate } from '../../weigh/shape.ts'
+} from '../../run/measure/rescore.ts'
+import { closeEnvironment } from '../../run/run/close-environment.ts'
+import { openEnvironmentNamed, openEstimateNamed, openFilters } from '../../run/run/open-parts.ts'
+import { openRewards } from '../../run/run/open-rewards.ts'
+import { openShaping } from '../../run/run/open-scorers.ts'
+import { type Settings, withoutUndefined } from '../../run/settings/settings.ts'
+import { isUserPart } from '../../run/settings/user-part.ts'
+import { type GroupRecord, groupRecord } from '../../run/store/group-record.ts'
+import { openRunReader, openRunWriter } from '../../run/store/store.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { rerunOnChange } from '../rerun.ts'

@@ -1,5 +1,5 @@
-import { packTau } from '../../environments/tau/load.ts'
-import { openNamed } from '../../settings/open-named.ts'
+import { openNamed } from '../../run/settings/open-named.ts'
+import { packTau } from '../../worlds/tau/load.ts'
 import { type Command, type Invocation, unknownVerb } from '../command.ts'
 
 /** Packs a tau-bench checkout. */

@@ -1,6 +1,6 @@
-import type { Message } from '../../core/message.ts'
-import type { Trajectory, View } from '../../core/trajectory.ts'
-import type { Tree } from '../../core/tree.ts'
+import type { Message } from '@espalier/text'
+import type { Trajectory, View } from '../../base/core/trajectory.ts'
+import type { Tree } from '../../base/core/tree.ts'
 import { conversationLines } from '../conversation.ts'
 import type { Terminal } from '../terminal.ts'
 

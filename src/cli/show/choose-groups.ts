@@ -1,6 +1,6 @@
-import type { Group } from '../../core/group.ts'
-import type { GroupRecord } from '../../store/group-record.ts'
-import type { RunReader } from '../../store/store.ts'
+import type { Group } from '../../base/core/group.ts'
+import type { GroupRecord } from '../../run/store/group-record.ts'
+import type { RunReader } from '../../run/store/store.ts'
 import { MisuseError } from '../command.ts'
 
 /** Which groups of a run are shown. */

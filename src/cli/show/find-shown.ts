@@ -1,6 +1,6 @@
-import { commandLine } from '../../names/program-name.ts'
-import { findById, type NamedInRun } from '../../store/find-id.ts'
-import type { RunReader } from '../../store/store.ts'
+import { commandLine } from '../../base/core/names/program-name.ts'
+import { findById, type NamedInRun } from '../../run/store/find-id.ts'
+import type { RunReader } from '../../run/store/store.ts'
 import { MisuseError } from '../command.ts'
 
 /** Finds what a person means by an id; one that names nothing, or may name several, is refused. */

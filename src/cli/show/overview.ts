@@ -1,12 +1,17 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readState, type TrainingState } from '../../learn/training-state.ts'
-import { commandLine } from '../../names/program-name.ts'
-import { type RunManifest, type RunStanding, runPaths, standingOf } from '../../store/run-folder.ts'
-import type { RunReader } from '../../store/store.ts'
-import type { Warned } from '../../watch/events.ts'
-import { type ReportNotes, readNotes } from '../../watch/run-report.ts'
+import { commandLine } from '../../base/core/names/program-name.ts'
+import { readState, type TrainingState } from '../../learn/learn/training-state.ts'
+import {
+  type RunManifest,
+  type RunStanding,
+  runPaths,
+  standingOf,
+} from '../../run/store/run-folder.ts'
+import type { RunReader } from '../../run/store/store.ts'
+import type { Warned } from '../../run/watch/events.ts'
+import { type ReportNotes, readNotes } from '../../run/watch/run-report.ts'
 import { bestModelLines } from '../model-hints.ts'
 
 /** What a step of training left in `metrics.jsonl`, as far as it is shown. */

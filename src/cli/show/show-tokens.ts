@@ -1,6 +1,6 @@
-import type { Renderer } from '../../core/renderer.ts'
-import type { Segment } from '../../core/segment.ts'
-import { type Place, pathTo, type Tree } from '../../core/tree.ts'
+import type { Renderer } from '@espalier/text'
+import type { Segment } from '../../base/core/segment.ts'
+import { type Place, pathTo, type Tree } from '../../base/core/tree.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** What tokens are shown with. */

@@ -1,7 +1,7 @@
-import type { Unscored, Weighted } from '../../core/group.ts'
-import { type Message, textOf } from '../../core/message.ts'
-import type { Trajectory, Turn } from '../../core/trajectory.ts'
-import { pathEnds, pathTo, type Tree } from '../../core/tree.ts'
+import { type Message, textOf } from '@espalier/text'
+import type { Unscored, Weighted } from '../../base/core/group.ts'
+import type { Trajectory, Turn } from '../../base/core/trajectory.ts'
+import { pathEnds, pathTo, type Tree } from '../../base/core/tree.ts'
 
 type Member = Weighted | Unscored
 

@@ -1,10 +1,10 @@
-import { calculate } from '../../../src/environments/tau/calculator/calculate.ts'
-import { canonical } from '../../../src/environments/tau/canonical.ts'
-import { formatMetrics, measure } from '../../../src/environments/tau/metrics.ts'
-import { roundToCents } from '../../../src/environments/tau/operations.ts'
-import { dumps, parseJson } from '../../../src/python/json.ts'
-import { str } from '../../../src/python/repr.ts'
-import type { PythonValue } from '../../../src/python/value.ts'
+import { calculate } from '../../../src/worlds/tau/calculator/calculate.ts'
+import { canonical } from '../../../src/worlds/tau/canonical.ts'
+import { formatMetrics, measure } from '../../../src/worlds/tau/metrics.ts'
+import { roundToCents } from '../../../src/worlds/tau/operations.ts'
+import { dumps, parseJson } from '@espalier/text/python'
+import { str } from '@espalier/text/python'
+import type { PythonValue } from '@espalier/text/python'
 import { differ, firstOf, type Problem, sha256, type TauRow } from './source.ts'
 
 export function checkValue(row: TauRow): Problem {

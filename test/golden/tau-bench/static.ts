@@ -1,11 +1,11 @@
-import { tauAgent } from '../../../src/environments/tau/agents.ts'
-import type { TauDomain } from '../../../src/environments/tau/domain.ts'
-import { policyInstruction, userPrompts } from '../../../src/environments/tau/prompts.ts'
-import { taskToPython } from '../../../src/environments/tau/results.ts'
-import { openTauWorld } from '../../../src/environments/tau/world.ts'
-import type { UserStrategy } from '../../../src/environments/users/strategy.ts'
-import { dumps } from '../../../src/python/json.ts'
-import { fromJavaScript, type PythonDict } from '../../../src/python/value.ts'
+import { tauAgent } from '../../../src/worlds/tau/agents.ts'
+import type { TauDomain } from '../../../src/worlds/tau/domain.ts'
+import { policyInstruction, userPrompts } from '../../../src/worlds/tau/prompts.ts'
+import { taskToPython } from '../../../src/worlds/tau/results.ts'
+import { openTauWorld } from '../../../src/worlds/tau/world.ts'
+import type { UserStrategy } from '../../../src/engine/environments/users/strategy.ts'
+import { dumps } from '@espalier/text/python'
+import { fromJavaScript, type PythonDict } from '@espalier/text/python'
 import {
   differ,
   firstOf,

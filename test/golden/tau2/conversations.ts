@@ -1,21 +1,21 @@
-import { taskWorld } from '../../../src/environments/tau2/evaluate.ts'
+import { taskWorld } from '../../../src/worlds/tau2/evaluate.ts'
 import type {
   SpokenMessage,
   Tau2Message,
   Tau2ToolCall,
-} from '../../../src/environments/tau2/message.ts'
-import { agentView, Orchestrator, userView } from '../../../src/environments/tau2/orchestrator.ts'
+} from '../../../src/worlds/tau2/message.ts'
+import { agentView, Orchestrator, userView } from '../../../src/worlds/tau2/orchestrator.ts'
 import {
   type Dict,
   PythonError,
   plain,
   type Value,
-} from '../../../src/environments/tau2/program/values.ts'
-import { advertised } from '../../../src/environments/tau2/schema.ts'
-import type { Requestor } from '../../../src/environments/tau2/task.ts'
-import { userToolNames } from '../../../src/environments/tau2/user.ts'
-import { dumps, parseJson } from '../../../src/python/json.ts'
-import type { PythonValue } from '../../../src/python/value.ts'
+} from '../../../src/worlds/tau2/program/values.ts'
+import { advertised } from '../../../src/worlds/tau2/schema.ts'
+import type { Requestor } from '../../../src/worlds/tau2/task.ts'
+import { userToolNames } from '../../../src/worlds/tau2/user.ts'
+import { dumps, parseJson } from '@espalier/text/python'
+import type { PythonValue } from '@espalier/text/python'
 import {
   argumentsOf,
   differ,

@@ -1,8 +1,8 @@
-import { evaluate, type RewardInfo, taskWorld } from '../../../src/environments/tau2/evaluate.ts'
-import type { Tau2Message, Tau2ToolCall } from '../../../src/environments/tau2/message.ts'
-import type { Dict } from '../../../src/environments/tau2/program/values.ts'
-import type { GoldenAction, Tau2Task } from '../../../src/environments/tau2/task.ts'
-import type { Tau2World } from '../../../src/environments/tau2/world.ts'
+import { evaluate, type RewardInfo, taskWorld } from '../../../src/worlds/tau2/evaluate.ts'
+import type { Tau2Message, Tau2ToolCall } from '../../../src/worlds/tau2/message.ts'
+import type { Dict } from '../../../src/worlds/tau2/program/values.ts'
+import type { GoldenAction, Tau2Task } from '../../../src/worlds/tau2/task.ts'
+import type { Tau2World } from '../../../src/worlds/tau2/world.ts'
 import {
   argumentsOf,
   differ,

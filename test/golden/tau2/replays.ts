@@ -1,5 +1,5 @@
-import { taskWorld } from '../../../src/environments/tau2/evaluate.ts'
-import { Tau2World } from '../../../src/environments/tau2/world.ts'
+import { taskWorld } from '../../../src/worlds/tau2/evaluate.ts'
+import { Tau2World } from '../../../src/worlds/tau2/world.ts'
 import {
   argumentsOf,
   differ,

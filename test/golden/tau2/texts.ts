@@ -1,26 +1,26 @@
-import { domainPath } from '../../../src/environments/tau2/data/checkout.ts'
+import { domainPath } from '../../../src/worlds/tau2/data/checkout.ts'
 import {
   grepDocuments,
   type KnowledgeBase,
   searchDocuments,
-} from '../../../src/environments/tau2/data/knowledge.ts'
+} from '../../../src/worlds/tau2/data/knowledge.ts'
 import {
   type DomainName,
   type Retrieval,
   retrievals,
   type Tau2Domain,
-} from '../../../src/environments/tau2/domain.ts'
-import { plain } from '../../../src/environments/tau2/program/values.ts'
+} from '../../../src/worlds/tau2/domain.ts'
+import { plain } from '../../../src/worlds/tau2/program/values.ts'
 import {
   advertised,
   toolSchema,
   toolsDescription,
   toolText,
-} from '../../../src/environments/tau2/schema.ts'
-import { toolsOf } from '../../../src/environments/tau2/toolkit.ts'
-import { userToolNames } from '../../../src/environments/tau2/user.ts'
-import { Tau2World } from '../../../src/environments/tau2/world.ts'
-import { dumps } from '../../../src/python/json.ts'
+} from '../../../src/worlds/tau2/schema.ts'
+import { toolsOf } from '../../../src/worlds/tau2/toolkit.ts'
+import { userToolNames } from '../../../src/worlds/tau2/user.ts'
+import { Tau2World } from '../../../src/worlds/tau2/world.ts'
+import { dumps } from '@espalier/text/python'
 import {
   differ,
   firstOf,

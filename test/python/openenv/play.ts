@@ -1,8 +1,8 @@
-import type { Environment } from '../../../src/core/environment.ts'
-import type { TaskId } from '../../../src/core/ids.ts'
-import { openLanes } from '../../../src/core/lane.ts'
-import { type Player, playWorld } from '../../../src/environments/play.ts'
-import { replyOf, type ScriptedCall } from '../../../src/environments/reply.ts'
+import type { Environment } from '../../../src/base/core/environment.ts'
+import type { TaskId } from '../../../src/base/core/ids.ts'
+import { openLanes } from '../../../src/base/core/lane.ts'
+import { type Player, playWorld } from '../../../src/engine/environments/play.ts'
+import { replyOf, type ScriptedCall } from '../../../src/engine/environments/reply.ts'
 
 /** The calls that are played in the recorded worlds, by the first tool that a world offers. */
 const scripts: Readonly<Record<string, readonly (readonly ScriptedCall[])[]>> = {

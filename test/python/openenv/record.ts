@@ -1,8 +1,8 @@
 // Records what a real OpenEnv server answers, for tests that need no Python:
 // npx tsx test/python/openenv/record.ts URL FILE [mcp]
 import { writeFileSync } from 'node:fs'
-import { openOpenEnv } from '../../../src/environments/openenv/openenv.ts'
-import { connectSocket } from '../../../src/sockets/handshake.ts'
+import { openOpenEnv } from '../../../src/worlds/openenv/openenv.ts'
+import { connectSocket } from '../../../src/worlds/openenv/sockets/handshake.ts'
 import { startOpenEnv } from '../../openenv-server.ts'
 import { playOpenEnv } from './play.ts'
 

@@ -2,13 +2,13 @@
 //   tsx ours.ts ROWS LOGPROBS LOSS OPTIONS    prints one JSON list per row
 // LOGPROBS holds a JSON list per row: the log-probability of every token now.
 import { readFileSync } from 'node:fs'
-import type { Passage } from '../../../src/core/credit.ts'
-import type { TrajectoryId } from '../../../src/core/ids.ts'
-import type { Run } from '../../../src/core/row.ts'
-import { offsetsOf } from '../../../src/math/batch.ts'
-import { pathLoss } from '../../../src/math/paths.ts'
-import { lossNamed, type NamedOptions } from '../../../src/math/registry.ts'
-import { pathsOf } from '../../../src/sinks/paths.ts'
+import type { Passage } from '../../../src/base/core/credit.ts'
+import type { TrajectoryId } from '../../../src/base/core/ids.ts'
+import type { Run } from '../../../src/base/core/row.ts'
+import { offsetsOf } from '../../../src/base/math/batch.ts'
+import { pathLoss } from '../../../src/base/math/paths.ts'
+import { lossNamed, type NamedOptions } from '../../../src/base/math/registry.ts'
+import { pathsOf } from '../../../src/run/sinks/paths.ts'
 
 interface NeutralRow {
   readonly trajectory: TrajectoryId

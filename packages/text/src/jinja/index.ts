@@ -1,0 +1,1 @@
+export { TemplateError } from './error.ts'

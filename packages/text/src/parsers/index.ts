@@ -1,0 +1,8 @@
+export {
+  type OutputParser,
+  openParser,
+  type ReasoningFormat,
+  reasoningFormats,
+  type ToolFormat,
+  toolFormats,
+} from './parser.ts'

@@ -1,0 +1,1 @@
+export { linearPattern } from './pattern.ts'

@@ -1,0 +1,201 @@
+import type { AssistantMessage, Message, ToolDefinition } from '@espalier/text'
+import type { Call } from './call.ts'
+import type { LogprobBasis, SampledSegment, VersionRange } from './segment.ts'
+import type { WeightSync } from './trainer.ts'
+
+/** How tokens are drawn. Every request states all of it, so that a server's defaults never apply. */
+export interface Sampling {
+  /** @default 1 */
+  readonly temperature: number
+  /** @default 1 */
+  readonly topP: number
+  /** 0 means all tokens. @default 0 */
+  readonly topK: number
+  /** @default 0 */
+  readonly minP: number
+}
+
+/** Sampling from the policy's own distribution, unchanged. */
+export const plainSampling: Sampling = { temperature: 1, topP: 1, topK: 0, minP: 0 }
+
+/** What a policy continues: the path's ids and, for servers that only chat, the messages behind them. */
+export interface Prompt {
+  readonly ids: Int32Array
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolDefinition[]
+  /**
+   * CRC-32 of the ids, if the path keeps it up to date: computing it anew in every turn is quadratic. The ids
+   * of such a path are never overwritten.
+   */
+  digest?(): number
+}
+
+/** Which sample this is, for records and seeds: never a position in a stream. */
+export interface SampleKey {
+  readonly task: string
+  readonly member: number
+  /** '' on the first path of a tree; every fork adds to it. */
+  readonly branch: string
+  readonly turn: number
+  /** Set if an attempt may be made several times: counters of samples begin anew with each making. */
+  readonly making?: string
+}
+
+/** One request to continue a prompt. */
+export interface SampleRequest {
+  readonly prompt: Prompt
+  readonly maxTokens: number
+  readonly sampling: Sampling
+  /** Ids that end the turn. */
+  readonly stopIds: readonly number[]
+  /** Texts that end the turn. */
+  readonly stopStrings: readonly string[]
+  /** A 31-bit number; a function of the run's seed and the key. */
+  readonly seed: number
+  readonly key: SampleKey
+  /** Who asks, where an attempt has several seats. */
+  readonly seat?: string
+  /** Requests of one tree share a session, so that a server can keep its prefix cache warm. */
+  readonly session: string
+  /** From which token of the prompt on experts are wanted, if the policy reports them. @default 0 */
+  readonly expertsFrom?: number
+  /** How many candidates per token to report. @default 0 */
+  readonly topLogprobs?: number
+  /** Called with the tokens as they come, if the policy streams; a returned name ends the sample as that guard's. */
+  readonly watch?: Watch
+}
+
+/** Watches a sample while it grows; returns the name of the guard that wants it stopped, or nothing. */
+export type Watch = (soFar: { readonly ids: Int32Array }) => string | undefined
+
+/**
+ * Why one sample stopped: at a stop token or string, at its token limit, because its signal
+ * aborted it, or because a guard did. What was sampled so far is kept in every case.
+ */
+export type Finish =
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'length' }
+  | { readonly kind: 'abort' }
+  | { readonly kind: 'guard'; readonly guard: string }
+
+/** What a sample cost. */
+export interface SampleUsage {
+  readonly prompt: number
+  readonly sampled: number
+  /** Prompt tokens the server had in its prefix cache, where it tells. */
+  readonly cached?: number
+  /** Seconds from the first byte sent to the answer. */
+  readonly seconds: number
+  /** The server that answered, where there are several. */
+  readonly server?: string
+  /** The server's own name for its weights, where it is not the version's number. */
+  readonly weights?: string
+}
+
+/** A sample with its exact tokens. */
+export interface TokenSample {
+  readonly kind: 'tokens'
+  readonly segment: SampledSegment
+  readonly finish: Finish
+  readonly usage: SampleUsage
+}
+
+/** A sample from a server that gives no token ids: it has to be encoded, and is marked so. */
+export interface TextSample {
+  readonly kind: 'text'
+  readonly message: AssistantMessage
+  readonly version: VersionRange
+  readonly finish: Finish
+  readonly usage: SampleUsage
+}
+
+/** What one request gave. */
+export type Sample = TokenSample | TextSample
+
+/** Log-probabilities of given tokens: `logprobs[i]` is of `ids[from + i]`. */
+export interface Scores {
+  readonly logprobs: Float32Array
+  readonly basis: LogprobBasis
+  readonly version: VersionRange
+}
+
+/** What a policy can do; whoever needs more is refused at the start. */
+export interface PolicyCapabilities {
+  /** Gives the exact ids it sampled. */
+  readonly ids: boolean
+  /** Gives a log-probability for each of them. */
+  readonly logprobs: boolean
+  readonly basis: LogprobBasis
+  /** The most candidates per token it can report. */
+  readonly topLogprobs: number
+  readonly entropies: boolean
+  /** Tells which experts served each token. @default false */
+  readonly experts?: boolean
+  readonly score: boolean
+  /** Draws several continuations of one prompt in one request. */
+  readonly several: boolean
+  /** Keeps what was sampled when a sample is aborted. */
+  readonly abort: boolean
+  readonly seed: boolean
+  /** Tells the version of its weights. */
+  readonly version: boolean
+  /** Shows tokens while it samples, so that guards can act. */
+  readonly stream: boolean
+}
+
+/** What a policy can do that gives ids and their log-probabilities and no more; others say what is different. */
+export const plainCapabilities: PolicyCapabilities = {
+  ids: true,
+  logprobs: true,
+  basis: 'tempered',
+  topLogprobs: 0,
+  entropies: false,
+  score: false,
+  several: false,
+  abort: false,
+  seed: false,
+  version: false,
+  stream: false,
+}
+
+/** What a policy's server says of itself. */
+export interface PolicyDescription {
+  /** The model it serves: a path or a Hugging Face id. */
+  readonly model?: string
+  /** The most tokens a prompt and its answer may have together. */
+  readonly context?: number
+}
+
+/**
+ * Thrown by a policy whose context a prompt, or a prompt with the answer that was asked for, does not fit: the attempt
+ * is then truncated by `context`. Anything else that a policy throws is its failure.
+ */
+export class PromptTooLong extends Error {
+  override name = 'PromptTooLong'
+}
+
+/** Anything that continues a token sequence. */
+export interface Policy extends AsyncDisposable {
+  readonly name: string
+  readonly capabilities: PolicyCapabilities
+  sample(request: SampleRequest, call: Call): Promise<Sample>
+  /** Several independent continuations of one prompt; `seeds[i]` is the i-th one's. */
+  sampleSeveral?(
+    request: SampleRequest,
+    seeds: readonly number[],
+    call: Call,
+  ): Promise<readonly Sample[]>
+  score?(ids: Int32Array, from: number, options: ScoreOptions, call: Call): Promise<Scores>
+  describe?(call: Call): Promise<PolicyDescription>
+  /** Where its server can be given other weights. */
+  readonly weights?: WeightSync
+  /** Sets which distribution the server's log-probabilities were measured to be of; later samples carry it. */
+  takeLogprobs?(found: 'raw' | 'processed'): void
+}
+
+/** What scoring needs to know besides the tokens. */
+export interface ScoreOptions {
+  /** The temperature the log-probabilities should be of, where the policy can choose. */
+  readonly temperature: number
+  readonly session?: string
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { Elsewhere } from '../../run/run/elsewhere.ts'
+import type { RollParts } from '../../run/run/roll-groups.ts'
+import { readManifest } from '../../run/store/run-folder.ts'
+import { connectionOf, type readAddress } from './address.ts'
+import type { Coordinator } from './coordinator.ts'
+import { type Database, openDatabase } from './database.ts'
+import { fingerprintOf } from './fingerprint.ts'
+import { type LocalCluster, openLocal } from './local.ts'
+import { runIdFile } from './local-folder.ts'
+import { migrate, sweep } from './schema.ts'
+
+/** Where a cluster is, and what of the run its workers and its coordinator need. */
+interface Entering {
+  readonly where: ReturnType<typeof readAddress>
+  /** The settings as workers get them. */
+  readonly config: Readonly<Record<string, unknown>>
+  readonly out?: string
+  readonly tell?: (line: string) => void
+}
+
+/** Connects with the database of a cluster, and starts one where it is a local one. */
+export async function enterCluster(
+  parts: RollParts,
+  { where, config, out, tell = () => {} }: Entering,
+): Promise<Elsewhere & AsyncDisposable> {
+  const { signal = new AbortController().signal } = parts
+  const local =
+    where.kind === 'local' ? await openLocal(where.workers, { out, tell, signal }) : undefined
+  const url = where.kind === 'local' ? local!.url : where.url
+  try {
+    const database = await openMigrated(url, { tell, signal })
+    return openLate(parts, { database, config, out, tell, local, signal })
+  } catch (error) {
+    await local?.close()
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** The database with its schema up to date. */
+async function openMigrated(
+  url: URL,
+  options: { readonly tell: (line: string) => void; readonly signal: AbortSignal },
+): Promise<Database> {
+  const database = await openDatabase(connectionOf(url), { ...options, connections: 6 })
+  try {
+    await migrate(database)
+    await sweep(database)
+    options.signal.throwIfAborted()
+    return database
+  } catch (error) {
+    await database[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+interface Opening {
+  readonly database: Database
+  readonly config: Readonly<Record<string, unknown>>
+  readonly out: string | undefined
+  readonly tell: (line: string) => void
+  readonly local: LocalCluster | undefined
+  readonly signal: AbortSignal
+}
+
+/** The run is entered with its first attempt: before that its folder may not be there. */
+function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposable {
+  const { database, config, out, tell, local, signal } = opening
+  let opened: Promise<Coordinator> | undefined
+  let inner: Elsewhere | undefined
+  const enter = async () => {
+    opened ??= runIdIn(out).then(async run => {
+      const { Coordinator } = await import('./coordinator.ts')
+      const name = out === undefined ? run : basename(out)
+      const fingerprint = fingerprintOf(config)
+      return await new Coordinator(database, {
+        run,
+        name,
+        config,
+        fingerprint,
+        parts,
+        tell,
+      }).enter()
+    })
+    inner = await opened
+    return inner
+  }
+  return {
+    get room() {
+      return inner?.room ?? 0
+    },
+    watch(listen) {
+      let stop: (() => void) | undefined
+      let isOver = false
+      void enter().then(
+        each => {
+          if (!isOver) stop = each.watch(listen)
+        },
+        () => undefined,
+      )
+      return () => {
+        isOver = true
+        stop?.()
+      }
+    },
+    make: async (work, call) => await (await enter()).make(work, call),
+    taken: tree => inner?.taken(tree),
+    pause: async () => await (await enter()).pause(),
+    resume: async version => await (await enter()).resume(version),
+    async [Symbol.asyncDispose]() {
+      const isFinished = await isOver(out)
+      try {
+        await (await opened)?.end(isFinished)
+      } catch (error) {
+        // Whoever stops a run does not wait for a database that is away; resuming takes the run over.
+        if (!signal.aborted) throw error
+      } finally {
+        await database[Symbol.asyncDispose]()
+        await local?.close()
+      }
+    },
+  }
+}
+
+/** A run without a folder is over when it is left. */
+async function isOver(out: string | undefined): Promise<boolean> {
+  if (out === undefined) return true
+  const manifest = await readManifest(out).catch(() => undefined)
+  return manifest?.status === 'finished'
+}
+
+/** The name of a run in the database, which its folder remembers. */
+async function runIdIn(out: string | undefined): Promise<string> {
+  if (out === undefined) return randomUUID()
+  const path = runIdFile(out)
+  try {
+    const { run } = JSON.parse(await readFile(path, 'utf8')) as { readonly run: string }
+    if (typeof run === 'string') return run
+  } catch {
+    // A new run has none.
+  }
+  const run = randomUUID()
+  await writeFile(path, `${JSON.stringify({ run })}\n`)
+  return run
+}

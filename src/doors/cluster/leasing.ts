@@ -1,0 +1,245 @@
+import { mostTries, suspectAfter } from '../../run/run/served/tries.ts'
+import { type Batch, openBatch } from './batch.ts'
+import type { Database } from './database.ts'
+import { joined, moreWork, overChannel, quickly, workChannel } from './placing.ts'
+
+/** An attempt that a worker holds, under a number that nobody else is ever given. */
+export interface Leased {
+  readonly run: string
+  readonly id: string
+  readonly lease: string
+  readonly work: Buffer
+}
+
+/** A run as a worker sees it. */
+export interface RunState {
+  readonly id: string
+  readonly paused: boolean
+  readonly epoch: number
+  readonly version: number | null
+  /** Whether attempts wait, and whether one waits that must be made alone. */
+  readonly waiting: boolean
+  readonly suspect: boolean
+}
+
+/** How a worker is doing. */
+export interface Load {
+  readonly running: number
+  readonly done: number
+  readonly refused: number
+  readonly sampled: number
+  readonly leaving: boolean
+}
+
+/** Bytes of results that are sent at one time. */
+const mostSent = 4_000_000
+
+/** How often an attempt is not blamed for a worker that turned out to be only silent. */
+const mostForgiven = 16
+
+/** A result that is to be written. */
+interface Result {
+  readonly leased: Leased
+  readonly bytes: Buffer
+  /** Called with whether the result was accepted. */
+  resolve(isTaken: boolean): void
+  reject(error: unknown): void
+}
+
+/** What a worker asks the database for: its side of the queue. */
+export class Leasing {
+  readonly #database: Database
+  readonly #worker: string
+  readonly #results: Batch<Result>
+
+  constructor(database: Database, worker: string) {
+    this.#database = database
+    this.#worker = worker
+    this.#results = openBatch<Result>(results => this.#write(results), {
+      most: mostSent,
+      size: ({ bytes }) => bytes.length,
+      about: ({ leased }) => leased.lease,
+      onError: () => undefined,
+    })
+  }
+
+  /** Makes the worker known. */
+  async enter(about: { host: string; concurrency: number; lease: number }): Promise<void> {
+    await this.#database.query(
+      `INSERT INTO espalier.worker (id, host, process, concurrency, lease_seconds, lease_until)
+       VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $5 * interval '1 second')
+       ON CONFLICT (id) DO NOTHING`,
+      [this.#worker, about.host, process.pid, about.concurrency, about.lease],
+    )
+  }
+
+  async leave(): Promise<void> {
+    await this.#database.query('DELETE FROM espalier.worker WHERE id = $1', [this.#worker])
+  }
+
+  /** Renews the lease on everything the worker holds; says whether it still had it. */
+  async beat({ running, done, refused, sampled, leaving }: Load): Promise<boolean> {
+    const rows = await this.#database.query(
+      `WITH ${quickly} UPDATE espalier.worker
+       SET lease_until = clock_timestamp() + lease_seconds * interval '1 second',
+         running = $2, done = $3, refused = $4, sampled = $5, leaving = $6
+       FROM quick WHERE id = $1 AND NOT lost RETURNING id`,
+      [this.#worker, running, done, refused, sampled, leaving],
+    )
+    return rows.length > 0
+  }
+
+  /** What the database says the worker holds. */
+  async held(): Promise<readonly { readonly lease: string }[]> {
+    return await this.#database.query(
+      "SELECT lease FROM espalier.attempt WHERE worker = $1 AND state = 'leased'",
+      [this.#worker],
+    )
+  }
+
+  /** The runs that can be served, and whether anything waits in them. */
+  async runs(): Promise<readonly RunState[]> {
+    return await this.#database.query(
+      `SELECT id, paused, epoch, version,
+         EXISTS (SELECT 1 FROM espalier.attempt a
+           WHERE a.run = r.id AND a.state = 'waiting' AND a.tries < ${suspectAfter}) AS waiting,
+         EXISTS (SELECT 1 FROM espalier.attempt a
+           WHERE a.run = r.id AND a.state = 'waiting' AND a.tries >= ${suspectAfter}) AS suspect
+       FROM espalier.run r WHERE state = 'rolling' ORDER BY id`,
+    )
+  }
+
+  /** Claims the attempts that waited longest; skips rows that others have locked. */
+  async claim(run: string, most: number, isSuspect = false): Promise<readonly Leased[]> {
+    return await this.#database.query<Leased>(
+      `WITH ${quickly}, next AS (
+         SELECT id FROM espalier.attempt WHERE run = $1 AND state = 'waiting'
+           AND (tries >= ${suspectAfter}) = $4
+         ORDER BY place LIMIT $2 FOR UPDATE SKIP LOCKED)
+       UPDATE espalier.attempt a
+       SET state = 'leased', worker = $3, lease = nextval('espalier.lease'), tries = tries + 1
+       FROM next, quick WHERE a.run = $1 AND a.id = next.id
+         AND EXISTS (SELECT 1 FROM espalier.worker WHERE id = $3 AND NOT lost)
+       RETURNING a.run, a.id, a.lease, a.work`,
+      [run, most, this.#worker, isSuspect],
+    )
+  }
+
+  /** Writes a result; refused where the lease is no longer this worker's. */
+  finish(leased: Leased, bytes: Buffer): Promise<boolean> {
+    return new Promise((resolve, reject) => this.#results.add({ leased, bytes, resolve, reject }))
+  }
+
+  /** Results that come during a write go together in the next one, with one wait for the disk. */
+  async #write(results: readonly Result[]): Promise<void> {
+    try {
+      const taken = new Set(await this.#writeAll(results))
+      for (const { leased, resolve } of results) resolve(taken.has(leased.lease))
+    } catch (error) {
+      for (const { reject } of results) reject(error)
+    }
+  }
+
+  async #writeAll(results: readonly Result[]): Promise<readonly string[]> {
+    const { bytes, starts, sizes } = joined(results.map(result => result.bytes))
+    const rows = await this.#database.query<{ lease: string }>(
+      `WITH done AS (
+         UPDATE espalier.attempt a SET state = 'done', result = substr($2::bytea, g.start, g.size)
+         FROM unnest($3::text[], $4::text[], $5::bigint[], $6::integer[], $7::integer[])
+           AS g (run, id, lease, start, size)
+         WHERE a.run = g.run AND a.id = g.id AND a.lease = g.lease AND a.worker = $1 AND a.state = 'leased'
+         RETURNING a.run, a.lease),
+       told AS (SELECT pg_notify('${overChannel('')}' || run, '') FROM (SELECT DISTINCT run FROM done) d)
+       SELECT lease FROM done, (SELECT count(*) FROM told) t`,
+      [
+        this.#worker,
+        bytes,
+        results.map(({ leased }) => leased.run),
+        results.map(({ leased }) => leased.id),
+        results.map(({ leased }) => leased.lease),
+        starts,
+        sizes,
+      ],
+    )
+    return rows.map(({ lease }) => lease)
+  }
+
+  /** Reports that an attempt failed here; it is tried again, up to the limit of tries. */
+  async fail({ run, id, lease }: Leased, reason: string): Promise<void> {
+    await this.#database.query(
+      `WITH failed AS (
+         UPDATE espalier.attempt SET worker = NULL, lease = NULL, reason = $4,
+           state = CASE WHEN tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
+         WHERE run = $1 AND id = $2 AND lease = $3 AND state = 'leased' RETURNING state)
+       SELECT CASE state WHEN 'failed' THEN pg_notify($5, '')
+         ELSE pg_notify('${workChannel}', '${moreWork}' || $1) END FROM failed`,
+      [run, id, lease, reason, overChannel(run)],
+    )
+  }
+
+  /** Gives attempts back as if they had never been taken. */
+  async giveBack(leases: readonly string[]): Promise<void> {
+    await this.#database.query(
+      `WITH back AS (
+         UPDATE espalier.attempt SET state = 'waiting', worker = NULL, lease = NULL, tries = tries - 1
+         WHERE worker = $1 AND lease = ANY($2::bigint[]) AND state = 'leased' RETURNING run)
+       SELECT pg_notify('${workChannel}', '${moreWork}' || run) FROM (SELECT DISTINCT run FROM back) b`,
+      [this.#worker, leases],
+    )
+  }
+
+  /** Reports that a worker counted as dead is alive: its attempts are not blamed for it, up to a limit. */
+  async forgive(held: readonly Pick<Leased, 'run' | 'id'>[]): Promise<void> {
+    await this.#database.query(
+      `UPDATE espalier.attempt a SET tries = greatest(0, tries - 1), forgiven = forgiven + 1
+       FROM unnest($1::text[], $2::text[]) AS g (run, id)
+       WHERE a.run = g.run AND a.id = g.id AND a.state IN ('waiting', 'leased') AND a.forgiven < ${mostForgiven}`,
+      [held.map(({ run }) => run), held.map(({ id }) => id)],
+    )
+  }
+
+  /** Joins a run: from now on its coordinator waits for this worker when weights change. */
+  async attend(run: string): Promise<void> {
+    await this.#database.query(
+      `INSERT INTO espalier.attendance (run, worker) SELECT id, $2 FROM espalier.run WHERE id = $1
+       ON CONFLICT DO NOTHING`,
+      [run, this.#worker],
+    )
+  }
+
+  async refuse(run: string, reason: string): Promise<void> {
+    await this.#database.query(
+      'UPDATE espalier.attendance SET refusal = $3 WHERE run = $1 AND worker = $2',
+      [run, this.#worker, reason],
+    )
+  }
+
+  /** Confirms that nothing is sampled for a run any more, as the pause of this number asked. */
+  async acknowledge(run: string, epoch: number): Promise<void> {
+    await this.#database.query(
+      `WITH heard AS (
+         UPDATE espalier.attendance SET epoch = $3 WHERE run = $1 AND worker = $2 RETURNING run)
+       SELECT pg_notify($4, '') FROM heard`,
+      [run, this.#worker, epoch, overChannel(run)],
+    )
+  }
+
+  /** What a run is rolled with. */
+  async settingsOf(run: string) {
+    const [row] = await this.#database.query<{
+      config: Record<string, unknown>
+      fingerprint: Record<string, string>
+      name: string
+    }>('SELECT name, config, fingerprint FROM espalier.run WHERE id = $1', [run])
+    return row
+  }
+
+  /** The weights of a run, where it has some of its own. */
+  async weights(run: string): Promise<Buffer | null> {
+    const [row] = await this.#database.query<{ weights: Buffer | null }>(
+      'SELECT weights FROM espalier.run WHERE id = $1',
+      [run],
+    )
+    return row?.weights ?? null
+  }
+}

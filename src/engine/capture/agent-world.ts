@@ -1,0 +1,148 @@
+import type { Message, Reply, ToolDefinition } from '@espalier/text'
+import { whenAborted } from '../../base/core/call.ts'
+import type { OpenCall, StepCall, Task, Transition, World } from '../../base/core/environment.ts'
+import type { Json, NonEmpty } from '../../base/core/ids.ts'
+import type { CallRecord } from '../../base/core/tool.ts'
+import type { AgentFunction } from './agent.ts'
+import { inAttempt } from './attempt-context.ts'
+import { recordCall } from './call-record.ts'
+import type { ChatAnswer, ChatCall, ChatRequest } from './contract.ts'
+import { openSeatHooks } from './hooks.ts'
+import { messageKeys } from './message-key.ts'
+import { plainJson } from './plain-json.ts'
+
+/** What an agent did next: it asked, it returned, or it threw. */
+type Next =
+  | {
+      readonly kind: 'asks'
+      readonly seat: string
+      readonly request: ChatRequest
+      answer(reply: Reply): void
+    }
+  | { readonly kind: 'returns'; readonly result: unknown }
+  | { readonly kind: 'throws'; readonly error: unknown }
+
+/**
+ * An agent as a world that others step, for checks and demonstrations: its first request is the
+ * opening, and a reply answers its latest request. This works only for agents that ask one request
+ * at a time, in one conversation per seat; any agent can be rolled.
+ */
+export async function openAgentWorld<Data>(
+  played: PlayedAgent<Data>,
+  task: Task<Data>,
+  call: OpenCall,
+): Promise<World> {
+  call.signal.throwIfAborted()
+  const playing = startAgent(played, task, call)
+  const first = await playing.next()
+  if (first.kind === 'throws') throw first.error
+  let now = first
+  const said = new Map<string, readonly Message[]>()
+  const { messages, tools } = first.kind === 'asks' ? first.request : silence
+  return {
+    opening: messages as NonEmpty<Message>,
+    tools,
+    async step(action, { turn }: StepCall): Promise<Transition> {
+      if (now.kind !== 'asks') return { kind: 'end' }
+      const { message } = action
+      said.set(now.seat, [...now.request.messages, message])
+      now.answer(action)
+      const next = await playing.next()
+      if (next.kind === 'throws') throw next.error
+      now = next
+      const recorded = (observed: readonly Message[]): readonly CallRecord[] =>
+        (message.tool_calls ?? []).map(each => recordCall(each, { turn, tools, observed }))
+      if (next.kind === 'returns') return { kind: 'end', calls: recorded([]) }
+      const before = said.get(next.seat) ?? []
+      const observed = observedIn(next.request, before, { isSeated: played.seats !== undefined })
+      return { kind: 'continue', observed, calls: recorded(observed) }
+    },
+    report: () => (now.kind === 'returns' ? plainJson(now.result) : null) as Json,
+    async [Symbol.asyncDispose]() {
+      playing.stop()
+    },
+  }
+}
+
+const silence: { readonly messages: NonEmpty<Message>; readonly tools: readonly ToolDefinition[] } =
+  { messages: [{ role: 'user', content: '' }], tools: [] }
+
+/** An agent as it is played. */
+export interface PlayedAgent<Data> {
+  readonly agent: AgentFunction<Data>
+  readonly seats?: readonly string[]
+}
+
+/** Runs an agent whose requests wait until somebody takes and answers them. */
+export function startAgent<Data>(
+  { agent, seats }: PlayedAgent<Data>,
+  task: Task<Data>,
+  { signal: outer, seed }: Pick<OpenCall, 'signal' | 'seed'>,
+): { next(): Promise<Next>; stop(): void } {
+  const stop = new AbortController()
+  const signal = AbortSignal.any([outer, stop.signal])
+  const came: Next[] = []
+  let taker: ((next: Next) => void) | undefined
+  const tell = (next: Next): void => {
+    if (taker) taker(next)
+    else came.push(next)
+    taker = undefined
+  }
+  const respond = (request: ChatRequest, { seat = '' }: ChatCall): Promise<readonly ChatAnswer[]> =>
+    new Promise((resolve, reject) => {
+      const release = whenAborted(signal, () => reject(signal.reason))
+      const answer = (reply: Reply): void => {
+        release()
+        resolve([toAnswer(reply)])
+      }
+      tell({ kind: 'asks', seat, request, answer })
+    })
+  const capture = { respond, countTokens: () => 0 }
+  const hooks = openSeatHooks({ capture, signal, policy: 'played' }, seats)
+  const agentCall = { ...hooks, task: task.data, id: task.id, seed, signal }
+  inAttempt(hooks, async () => agent(agentCall)).then(
+    result => tell({ kind: 'returns', result }),
+    (error: unknown) => tell({ kind: 'throws', error }),
+  )
+  return {
+    next: () =>
+      new Promise((resolve, reject) => {
+        if (came.length > 1) reject(new Error(severalAtOnce))
+        const next = came.shift()
+        if (next) resolve(next)
+        else taker = resolve
+      }),
+    stop: () => stop.abort(new Error('the world was disposed of')),
+  }
+}
+
+const severalAtOnce =
+  'this agent asks several things at one time: it can be rolled, but not played turn by turn'
+
+/** What an agent adds to the conversation so far; with several seats, the whole conversation of the seat that asks. */
+function observedIn(
+  { messages }: ChatRequest,
+  before: readonly Message[],
+  { isSeated }: { readonly isSeated: boolean },
+): NonEmpty<Message> {
+  const [known, now] = [messageKeys(before), messageKeys(messages)]
+  const observed = messages.slice(before.length)
+  const goesOn = known.every((key, index) => key === now[index])
+  if (goesOn && observed.length > 0) return observed as [Message, ...Message[]]
+  if (isSeated) return messages as NonEmpty<Message>
+  throw new Error(
+    'this agent goes on with another conversation: it can be rolled, but not played turn by turn',
+  )
+}
+
+function toAnswer({ message }: Reply): ChatAnswer {
+  const none = new Int32Array(0)
+  return {
+    id: 'played',
+    message,
+    finish: (message.tool_calls ?? []).length > 0 ? 'tool-calls' : 'stop',
+    unmet: [],
+    usage: { prompt: 0, sampled: 0 },
+    tokens: { prompt: none, sampled: none, logprobs: null, version: 0 },
+  }
+}

@@ -1,0 +1,92 @@
+import { didYouMean } from '../../base/core/names/nearest.ts'
+import { SettingError } from '../../base/core/names/setting-error.ts'
+import { type ExpertShape, readExpertShape } from './servers/routed-experts.ts'
+import { type VllmEndpoint, vllmPaths } from './servers/vllm-request.ts'
+import type { UpdateMode } from './servers/weight-sync.ts'
+import { type TinkerServerName, tinkerServers } from './tinker/server-kind.ts'
+
+/** What a policy's URI contains besides the address: `vllm:URL?logprobs=processed`, `openai:URL#MODEL`. */
+export interface PolicyParameters {
+  readonly logprobs?: 'raw' | 'processed'
+  readonly endpoint?: VllmEndpoint
+  /** Asks for the experts that served each token, of a model with so many layers and experts per token. */
+  readonly experts?: ExpertShape
+  readonly servedModel?: string
+  /** What happens to requests under way when weights change. */
+  readonly update?: UpdateMode
+  /** Which program speaks Tinker's API there. */
+  readonly server?: TinkerServerName
+}
+
+/** An address and its parameters. */
+export interface PolicyAddress {
+  readonly address: string
+  readonly parameters: PolicyParameters
+}
+
+/** The parameters that each scheme knows, and their values. */
+const known: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  vllm: {
+    logprobs: ['raw', 'processed'],
+    endpoint: Object.keys(vllmPaths),
+    experts: [],
+    update: ['drain', 'abort'],
+  },
+  sglang: { logprobs: ['raw', 'processed'], update: ['drain', 'abort'], experts: [] },
+  'llama-cpp': {},
+  openai: {},
+  tinker: { server: Object.keys(tinkerServers) },
+}
+
+/**
+ * Splits parameters and the served model off the end of a URI. Other schemes name files, in which `?`
+ * and `#` are ordinary characters.
+ */
+export function readAddress(scheme: string, rest: string, uri: string): PolicyAddress {
+  const names = Object.hasOwn(known, scheme) ? known[scheme] : undefined
+  if (!names) return { address: rest, parameters: {} }
+  const [beforeModel, servedModel] = splitAt(rest, '#')
+  const [address, query] = splitAt(beforeModel, '?')
+  const parameters: Record<string, string | ExpertShape> =
+    servedModel === undefined ? {} : { servedModel }
+  for (const [name, value] of new URLSearchParams(query ?? '')) {
+    const values = Object.hasOwn(names, name) ? names[name] : undefined
+    if (!values) throw unknownParameter(scheme, name, { uri, names: Object.keys(names) })
+    if (name === 'experts') {
+      parameters.experts = expertsOf(value, uri)
+      continue
+    }
+    if (!values.includes(value)) {
+      throw new SettingError(
+        `The policy "${uri}": ${name} is ${values.join(' or ')}, not "${value}".`,
+      )
+    }
+    parameters[name] = value
+  }
+  return { address, parameters: parameters as PolicyParameters }
+}
+
+function expertsOf(value: string, uri: string): ExpertShape {
+  const shape = readExpertShape(value)
+  if (shape) return shape
+  throw new SettingError(
+    `The policy "${uri}": experts is the model's layers and experts per token, as in 48x8, not "${value}".`,
+  )
+}
+
+function splitAt(text: string, mark: string): readonly [string, string | undefined] {
+  const at = text.indexOf(mark)
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function unknownParameter(
+  scheme: string,
+  name: string,
+  { uri, names }: { readonly uri: string; readonly names: readonly string[] },
+): Error {
+  const possible = names.length === 0 ? 'none' : names.join(', ')
+  const hint = didYouMean(name, names)
+  return new SettingError(
+    `The policy "${uri}": ${scheme} has no parameter "${name}". Known: ${possible}.${hint}`,
+  )
+}

@@ -1,0 +1,388 @@
+import type { Call } from '../../../base/core/call.ts'
+import type {
+  Policy,
+  PolicyDescription,
+  SampleRequest,
+  Sampling,
+  Scores,
+  TokenSample,
+} from '../../../base/core/policy.ts'
+import type { LogprobBasis, VersionRange } from '../../../base/core/segment.ts'
+import { toTokenSample } from '../sample.ts'
+import { isCut } from '../sampling.ts'
+import { type Clock, systemClock } from '../transport/clock.ts'
+import { follow } from '../transport/follow.ts'
+import {
+  type Body,
+  lastsAs,
+  openPromptWriter,
+  type PromptWriter,
+  pathOf,
+} from '../transport/prompt-writer.ts'
+import {
+  asArray,
+  asCount,
+  asObject,
+  checkScored,
+  type Fields,
+  parseJson,
+  wrong,
+} from '../transport/reading.ts'
+import { isUnknownPath, ServerError } from '../transport/server-error.ts'
+import { openVersions, type Versions, versionRange } from '../versions.ts'
+import { answerOf, ask, getObject } from './ask.ts'
+import type { Generated } from './generated.ts'
+import { type ExpertShape, readExperts } from './routed-experts.ts'
+import { openServer, type Server, type ServerOptions } from './server.ts'
+import {
+  cachedTokens,
+  openChoice,
+  readChoices,
+  readPromptLogprobs,
+  type VllmChoice,
+} from './vllm-answer.ts'
+import { openVllmFrames, type VllmEndpoint, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
+import { openWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
+
+/** How to use a vLLM server. */
+export interface VllmOptions extends ServerOptions {
+  /** The name under which the server serves the model, where it serves several. */
+  readonly servedModel?: string
+  /**
+   * What the server's `--logprobs-mode` gives: `raw` before temperature, as by default, or
+   * `processed` after it. @default 'raw', or what `takeLogprobs` says
+   */
+  readonly logprobs?: 'raw' | 'processed'
+  /** @default `generate` where the server knows it, else `completions` */
+  readonly endpoint?: VllmEndpoint
+  /** Keeps the experts that served each token: layers and experts per token of the model. @default none */
+  readonly experts?: ExpertShape
+  /** Streams every sample, so that what was sampled is kept when one is aborted. @default false */
+  readonly stream?: boolean
+  /** The version of the weights, for callers that know it: the server does not report it. @default 0 */
+  readonly version?: () => number
+  /** Whether requests under way are finished first (`drain`) or aborted when weights change. @default 'drain' */
+  readonly update?: UpdateMode
+  readonly clock?: Clock
+}
+
+interface Vllm {
+  readonly server: Server
+  readonly options: VllmOptions
+  readonly writer: PromptWriter
+  readonly frameOf: ReturnType<typeof openVllmFrames>
+  readonly clock: Clock
+  /** Version numbers for the weight names in an answer's spans. */
+  readonly versions: Versions
+  version: () => number
+  /** The name under which the model is served, or the adapter that was loaded last. */
+  model: string | undefined
+  endpoint: VllmEndpoint
+  /** What its numbers are at other temperatures than 1. */
+  logprobs: 'raw' | 'processed'
+}
+
+/** One sample under way. */
+interface SampleState {
+  readonly vllm: Vllm
+  readonly request: SampleRequest
+  readonly time: number
+  readonly version: number
+}
+
+/** Opens a policy behind a vLLM server that takes token prompts and gives token ids back. */
+export function openVllm(url: string, options: VllmOptions = {}): Policy {
+  const server = openServer(url.replace(/\/v1\/?$/, ''), options)
+  const { endpoint = 'generate', version = () => 0, clock = systemClock } = options
+  const vllm: Vllm = {
+    server,
+    options,
+    writer: openPromptWriter(),
+    frameOf: openVllmFrames(),
+    clock,
+    versions: openVersions(),
+    version,
+    endpoint,
+    logprobs: options.logprobs ?? 'raw',
+    model: options.servedModel,
+  }
+  const weights = openWeightSync(vllmSteps(server), {
+    mode: options.update ?? 'drain',
+    onUpdated({ version: loaded, adapter }) {
+      vllm.version = () => Math.max(loaded, version())
+      vllm.model = adapter ?? options.servedModel
+    },
+  })
+  const streams = options.stream ?? false
+  return {
+    name: `vllm:${server.url}`,
+    capabilities: {
+      ids: true,
+      logprobs: true,
+      basis: options.logprobs === 'processed' ? 'tempered' : 'raw',
+      // The server's own limit is 20 unless it was raised, and one goes to the sampled token.
+      topLogprobs: 19,
+      entropies: false,
+      ...(options.experts && { experts: true }),
+      score: true,
+      several: true,
+      abort: streams,
+      seed: true,
+      version: options.version !== undefined,
+      stream: true,
+    },
+    sample: (request, call) => sample(begin(vllm, request), call),
+    sampleSeveral: (request, seeds, call) => sampleSeveral(begin(vllm, request), seeds, call),
+    score: (ids, from, { temperature }, call) => score(vllm, { ids, from, temperature }, call),
+    describe: call => describe(server, options.servedModel, call),
+    weights,
+    takeLogprobs(found) {
+      vllm.logprobs = options.logprobs ?? found
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
+
+function begin(vllm: Vllm, request: SampleRequest): SampleState {
+  return { vllm, request, time: vllm.clock.now(), version: vllm.version() }
+}
+
+/** Runs `work` with an endpoint; a server without `generate` is asked the other way. */
+async function withEndpoint<T>(
+  vllm: Vllm,
+  work: (endpoint: VllmEndpoint) => Promise<T>,
+): Promise<T> {
+  const { endpoint } = vllm
+  try {
+    return await work(endpoint)
+  } catch (cause) {
+    if (vllm.options.endpoint || endpoint === 'completions' || !isClosed(cause)) throw cause
+    vllm.endpoint = 'completions'
+    return work('completions')
+  }
+}
+
+/** Whether `generate` is not there, or not open: plain `vllm serve` answers it with 403. */
+function isClosed(cause: unknown): boolean {
+  return isUnknownPath(cause) || (cause instanceof ServerError && cause.status === 403)
+}
+
+function sample(attempt: SampleState, call: Call): Promise<TokenSample> {
+  const { vllm, request } = attempt
+  const streams = vllm.options.stream || request.watch !== undefined
+  return withEndpoint(vllm, endpoint => {
+    return streams ? sampleStreamed(attempt, endpoint, call) : sampleWhole(attempt, endpoint, call)
+  })
+}
+
+function sampleSeveral(
+  attempt: SampleState,
+  seeds: readonly number[],
+  call: Call,
+): Promise<readonly TokenSample[]> {
+  const { vllm, request } = attempt
+  const seed = seeds[0] ?? request.seed
+  const follow = seeds.every((other, index) => other === seed + index)
+  if (!follow || vllm.options.stream || request.watch) {
+    return Promise.all(seeds.map(each => sample(begin(vllm, { ...request, seed: each }), call)))
+  }
+  const counted = begin(vllm, { ...request, seed })
+  return withEndpoint(vllm, endpoint =>
+    sampleCounted(counted, { endpoint, count: seeds.length }, call),
+  )
+}
+
+async function sampleWhole(
+  attempt: SampleState,
+  endpoint: VllmEndpoint,
+  call: Call,
+): Promise<TokenSample> {
+  call.signal.throwIfAborted()
+  const { path, where, asked } = placeOf(attempt, endpoint)
+  const body = bodyOf(attempt, { endpoint, stream: false, count: 1 })
+  const reading = { kind: 'vllm-choice', width: asked.width }
+  const exchange = attempt.vllm.server.startRead({ path, body: body.bytes }, reading)
+  const answer = await answerOf(exchange, call)
+  body.keep()
+  if (!Buffer.isBuffer(answer)) return finish(attempt, answer, answer.cachedTokens)
+  const parsed = parseJson(answer, where)
+  const choices = readChoices(parsed, asked)
+  checkCount(choices, 1, where)
+  return finish(attempt, choices[0]!, cachedTokens(parsed, where))
+}
+
+async function sampleCounted(
+  attempt: SampleState,
+  { endpoint, count }: { readonly endpoint: VllmEndpoint; readonly count: number },
+  call: Call,
+): Promise<readonly TokenSample[]> {
+  const { vllm } = attempt
+  const { path, where, asked } = placeOf(attempt, endpoint)
+  const body = bodyOf(attempt, { endpoint, stream: false, count })
+  const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
+  body.keep()
+  const choices = readChoices(answer, asked)
+  checkCount(choices, count, where)
+  return choices.map(choice => finish(attempt, choice, cachedTokens(answer, where)))
+}
+
+function checkCount({ length }: readonly VllmChoice[], count: number, where: string): void {
+  if (length === count) return
+  throw wrong(where, `the answer has ${length} choices where ${count} were asked for`)
+}
+
+async function sampleStreamed(
+  attempt: SampleState,
+  endpoint: VllmEndpoint,
+  call: Call,
+): Promise<TokenSample> {
+  call.signal.throwIfAborted()
+  const { vllm, request } = attempt
+  const { path, where, asked } = placeOf(attempt, endpoint)
+  const body = bodyOf(attempt, { endpoint, stream: true, count: 1 })
+  const choice = openChoice(asked)
+  const { stopped, body: whole } = await follow(
+    {
+      where,
+      start: onEvents => vllm.server.start({ path, body: body.bytes, onEvents }),
+      take: choice.takeEvent,
+      ids: () => choice.ids,
+      watch: request.watch,
+    },
+    call,
+  )
+  body.keep()
+  if (whole.length === 0) return finish(attempt, choice.finish(stopped))
+  const [only] = readChoices(parseJson(whole, where), asked)
+  if (!only) throw wrong(where, 'the answer has no choices')
+  return finish(attempt, only)
+}
+
+function placeOf({ vllm, request }: SampleState, endpoint: VllmEndpoint) {
+  const path = vllmPaths[endpoint]
+  const where = `POST ${vllm.server.url}${path}`
+  const asked = { where, width: request.topLogprobs ?? 0, prompt: request.prompt.ids }
+  return { path, where, asked }
+}
+
+function bodyOf(
+  { vllm, request }: SampleState,
+  frame: { readonly endpoint: VllmEndpoint; readonly stream: boolean; readonly count: number },
+): Body {
+  const { model } = vllm
+  // What is spread stands last: Node 20 takes many times as long to add to what was spread.
+  const framed = vllm.frameOf(request, { model, ...frame })
+  return vllm.writer.write(pathOf(request), request.prompt.ids, framed, lastsAs(request.prompt))
+}
+
+function finish(
+  attempt: SampleState,
+  choice: Pick<Generated, 'ids' | 'logprobs' | 'top' | 'finish' | 'experts'> & {
+    readonly weights?: unknown
+  },
+  cached?: number,
+): TokenSample {
+  const { vllm, request, time } = attempt
+  const { ids, logprobs, top, weights } = choice
+  const numbers = Array.isArray(weights) ? weights.map(name => vllm.versions.read(name)) : undefined
+  const shape = vllm.options.experts
+  const place = {
+    where: vllm.server.url,
+    prompt: request.prompt.ids.length,
+    sampled: ids.length,
+    from: request.expertsFrom ?? 0,
+  }
+  return toTokenSample({
+    ids,
+    logprobs,
+    top,
+    finish: choice.finish,
+    experts: shape && readExperts(choice.experts, shape, place),
+    basis: basisOf(vllm, request.sampling),
+    version: numbers
+      ? versionRange(numbers[0], numbers.at(-1)!)
+      : rangeSince(attempt.version, vllm),
+    usage: {
+      prompt: request.prompt.ids.length,
+      sampled: ids.length,
+      seconds: (vllm.clock.now() - time) / 1000,
+      ...(cached === undefined ? {} : { cached }),
+    },
+  })
+}
+
+/** Raw numbers are those of temperature 1: where that is the temperature, they are tempered ones. */
+function basisOf({ logprobs }: Vllm, sampling: Sampling): LogprobBasis {
+  if (logprobs === 'raw' || sampling.temperature === 0) {
+    return sampling.temperature === 1 ? 'tempered' : 'raw'
+  }
+  return isCut(sampling) ? 'renormalised' : 'tempered'
+}
+
+function rangeSince(from: number, { version }: Vllm): VersionRange {
+  return { from, to: Math.max(from, version()) }
+}
+
+/** The server gives a prompt's log-probabilities at temperature 1, whatever is asked for. */
+function score(
+  vllm: Vllm,
+  scored: { readonly ids: Int32Array; readonly from: number; readonly temperature: number },
+  call: Call,
+): Promise<Scores> {
+  return withEndpoint(vllm, async endpoint => {
+    checkScored(scored.from, scored.ids.length)
+    const before = vllm.version()
+    const path = vllmPaths[endpoint]
+    const where = `POST ${vllm.server.url}${path}`
+    const { model } = vllm
+    const frame = vllmScoreFrame({ endpoint, model, stream: false, count: 1 })
+    const body = vllm.writer.write('', scored.ids, frame)
+    const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
+    body.keep()
+    const value = promptLogprobs(asObject(answer, where, 'the answer'), where)
+    const logprobs = readPromptLogprobs(value, where, scored)
+    const basis = scored.temperature === 1 ? 'tempered' : 'raw'
+    return { logprobs, basis, version: rangeSince(before, vllm) }
+  })
+}
+
+/** `generate` has them beside its choices, `completions` within them. */
+function promptLogprobs(answer: Fields, where: string): unknown {
+  if (answer.prompt_logprobs) return answer.prompt_logprobs
+  const [choice] = asArray(answer.choices, where, 'choices')
+  return asObject(choice, where, 'choices[0]').prompt_logprobs
+}
+
+function isBroken(cause: unknown): boolean {
+  return cause instanceof ServerError && (cause.status ?? 0) >= 500
+}
+
+function noModels(where: string, cause: unknown): Error {
+  const words = cause instanceof Error ? cause.message : String(cause)
+  return new Error(`${where} fails: name the model with --served-model. ${words}`, { cause })
+}
+
+async function describe(
+  server: Server,
+  servedModel: string | undefined,
+  call: Call,
+): Promise<PolicyDescription> {
+  const where = `GET ${server.url}/v1/models`
+  const { data } = await getObject(server, ['/v1/models'], call).catch(cause => {
+    // If the caller named the model, the list of models is not needed.
+    if (servedModel !== undefined && isBroken(cause)) return { data: [{ id: servedModel }] }
+    throw isBroken(cause) ? noModels(where, cause) : cause
+  })
+  const cards = asArray(data, where, 'data').map(card => asObject(card, where, 'a model'))
+  const card = cards.find(({ id }) => servedModel === undefined || id === servedModel)
+  if (!card) {
+    const served = cards.map(({ id }) => id).join(', ')
+    throw wrong(where, `the server does not serve "${servedModel}". It serves: ${served}`)
+  }
+  const context = asCount(card.max_model_len, where, 'max_model_len')
+  const model = card.root ?? card.id
+  return {
+    ...(typeof model === 'string' ? { model } : {}),
+    ...(context === undefined ? {} : { context }),
+  }
+}

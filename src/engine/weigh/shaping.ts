@@ -1,0 +1,63 @@
+import { parsePartName } from '../../base/core/names/part-name.ts'
+import { findPart } from '../../base/core/names/part-options.ts'
+import { SettingError } from '../../base/core/names/setting-error.ts'
+import type { Distillation, Shaping } from './shape.ts'
+
+/** Shaping as it is named on a command line. */
+export interface ShapingOptions {
+  /** `soft:maximum=N,buffer=N,factor=C`. */
+  readonly overlong?: string | undefined
+  /** `alone` or `added`, with a `coefficient`. */
+  readonly distill?: string | undefined
+  readonly klPenalty?: number | undefined
+  readonly klIn?: 'loss' | 'reward' | undefined
+  /** Whether a reference and a teacher were named. */
+  readonly has: { readonly reference: boolean; readonly teacher: boolean }
+}
+
+/** Reads shaping; if a policy that it needs was not named, the error says how to name it. */
+export function readShaping({
+  overlong,
+  distill,
+  klPenalty = 0,
+  klIn,
+  has,
+}: ShapingOptions): Shaping {
+  if (klIn === 'reward' && klPenalty > 0 && !has.reference) {
+    throw new SettingError('--kl-in reward needs the policy to stay near to: --reference POLICY')
+  }
+  if (distill !== undefined && !has.teacher) {
+    throw new SettingError(`--distill ${distill} needs whom to learn from: --teacher POLICY`)
+  }
+  return {
+    ...(overlong !== undefined && { overlong: readOverlong(overlong) }),
+    ...(distill !== undefined && { distillation: readDistillation(distill) }),
+    ...(klIn === 'reward' && klPenalty > 0 && { kl: { coefficient: klPenalty } }),
+  }
+}
+
+const overlongs = {
+  soft: { options: { maximum: 'count', buffer: 'count', factor: 'amount' } },
+} as const
+
+function readOverlong(text: string): NonNullable<Shaping['overlong']> {
+  const { values } = findPart('overlong penalty', text, overlongs)
+  const { maximum, buffer, factor = 1 } = values as Partial<Record<string, number>>
+  if (maximum === undefined || buffer === undefined || buffer > maximum) {
+    throw new Error(
+      `overlong penalty "${text}" needs a maximum and a buffer within it, as in soft:maximum=2048,buffer=512`,
+    )
+  }
+  return { maximum, buffer, factor }
+}
+
+const distillations = {
+  alone: { options: { coefficient: 'amount' } },
+  added: { options: { coefficient: 'amount' } },
+} as const
+
+function readDistillation(text: string): Distillation {
+  const { values } = findPart('distillation', text, distillations)
+  const { coefficient = 1 } = values as Partial<Record<string, number>>
+  return { mode: parsePartName(text).name as Distillation['mode'], coefficient }
+}

@@ -1,0 +1,144 @@
+import type { Task } from '../../base/core/environment.ts'
+import {
+  type Filter,
+  heldOutFilter,
+  reasonsUnscored,
+  type Unscored,
+} from '../../base/core/group.ts'
+import type { GroupId } from '../../base/core/ids.ts'
+import type { Reward } from '../../base/core/reward.ts'
+import type { Trajectory } from '../../base/core/trajectory.ts'
+import type { Tree } from '../../base/core/tree.ts'
+import { attemptMeans } from '../../base/math/attempts.ts'
+import { type Interval, wilsonInterval } from '../../base/math/intervals.ts'
+import { mean } from '../../base/math/statistics.ts'
+import { openRollPipeline, type RollParts } from '../../run/run/roll-groups.ts'
+
+/** How well a policy does on tasks it was not trained on. */
+export interface Evaluation {
+  /** Solved attempts of those that could be scored; a tree is one, however many endings it has. */
+  readonly success: number
+  /** Wilson's, with 95 % confidence. */
+  readonly interval: Interval
+  readonly scored: number
+  /** Attempts that failed outside the policy; they count neither way. */
+  readonly unscored: number
+  /** The most frequent reason of those failures. */
+  readonly failure?: string
+  readonly meanReward: number
+  readonly sampledTokens: number
+  readonly attempts: readonly EvaluatedAttempt[]
+}
+
+/** One held-out task as it went. */
+export interface EvaluatedAttempt {
+  readonly task: string
+  readonly isSolved: boolean
+  readonly reward: Reward
+  readonly trajectory: Trajectory
+}
+
+/** What an evaluation needs besides the parts. */
+export interface EvaluationOptions {
+  /** Names it in the ids of its groups. */
+  readonly name: string
+  /** The reward from which on a task counts as solved. */
+  readonly successAt: number
+  /** Where its groups stand in the run's order. */
+  readonly order: number
+  readonly step?: number
+  /** Whether attempts are chains, or rolled as training rolls them. @default chains where trees are rolled */
+  readonly strategy?: EvaluationStrategy
+}
+
+/** How held-out tasks are attempted. */
+export type EvaluationStrategy = 'chain' | 'same'
+
+/** Keeps evaluations in the journal and out of every loss. */
+const notTrained: Filter = {
+  name: heldOutFilter,
+  judge: group =>
+    new Map(
+      group.members.map(({ trajectory }) => [
+        trajectory.id,
+        { reason: 'held out', from: 'loss-and-statistics' } as const,
+      ]),
+    ),
+}
+
+/** The parts for held-out attempts: chains even where training rolls trees, unless `same` is asked for. */
+function asMeasured<Data>(
+  { scorers: _, ...parts }: RollParts<Data>,
+  asked?: EvaluationStrategy,
+): RollParts<Data> {
+  const isTree = (parts.leaves ?? 1) > 1
+  if (asked === 'same' || (asked === undefined && !isTree)) return parts
+  const { strategy: _strategy, leaves: _leaves, ...rest } = parts
+  return rest
+}
+
+/** Rolls every held-out task once, at the run's own sampling. */
+export async function evaluateHeldOut<Data>(
+  tasks: readonly Task<Data>[],
+  parts: RollParts<Data>,
+  options: EvaluationOptions,
+): Promise<Evaluation> {
+  const { name, successAt, order, step } = options
+  const pipeline = openRollPipeline({
+    ...asMeasured(parts, options.strategy),
+    group: 1,
+    filters: [notTrained],
+  })
+  tasks.forEach((task, index) => {
+    pipeline.submit({
+      id: `${name}/${task.id}` as GroupId,
+      task,
+      order: order + index,
+      ...(step !== undefined && { step }),
+    })
+  })
+  const attempts: EvaluatedAttempt[] = []
+  const endings: Ending[] = []
+  const unscored: Unscored[] = []
+  while (pipeline.pending > 0) {
+    const group = await pipeline.next()
+    if (group.members.length === 0) unscored.push(...group.unscored)
+    for (const { reward, trajectory, tree } of group.members) {
+      const isSolved = reward.total >= successAt
+      attempts.push({ task: group.task, isSolved, reward, trajectory })
+      endings.push({ tree, share: trajectory.share, isSolved, reward: reward.total })
+    }
+  }
+  const [first] = reasonsUnscored({ unscored })
+  return {
+    ...summarise(endings),
+    sampledTokens: tokensOf(attempts),
+    unscored: unscored.length,
+    ...(first && { failure: first.reason }),
+    attempts,
+  }
+}
+
+interface Ending {
+  readonly tree: Tree
+  readonly share: number
+  readonly isSolved: boolean
+  readonly reward: number
+}
+
+function tokensOf(attempts: readonly EvaluatedAttempt[]): number {
+  return attempts.reduce((sum, { trajectory }) => sum + trajectory.usage.sampled, 0)
+}
+
+function summarise(endings: readonly Ending[]) {
+  const solved = attemptMeans(endings.map(each => ({ ...each, value: Number(each.isSolved) })))
+  const rewards = attemptMeans(endings.map(each => ({ ...each, value: each.reward })))
+  const scored = solved.length
+  const successes = solved.reduce((sum, share) => sum + share, 0)
+  return {
+    success: scored === 0 ? 0 : successes / scored,
+    interval: wilsonInterval(successes, scored),
+    scored,
+    meanReward: scored === 0 ? 0 : mean(rewards),
+  }
+}

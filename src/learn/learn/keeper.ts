@@ -1,0 +1,61 @@
+import { appendFile, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
+import type { Trainer } from '../../base/core/trainer.ts'
+import type { StepRecord } from './training.ts'
+import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
+
+/** Saves a training run so that it can be resumed: its checkpoints and metrics. */
+export type Keeper = ReturnType<typeof openKeeper>
+
+/** How long a run that stops may take to save its last step, in milliseconds. */
+const rescueTime = 30_000
+
+/** Keeps a run in its folder, where it has one. */
+export function openKeeper(out: string | undefined, trainer: Trainer, signal: AbortSignal) {
+  const pathOf = (step: number): string | undefined =>
+    out === undefined ? undefined : checkpointFolder(out, step)
+  const save = async (step: number, within: AbortSignal = signal): Promise<void> => {
+    const folder = pathOf(step)
+    if (folder === undefined) return
+    // Trainers that keep their weights elsewhere make no folder.
+    await mkdir(folder, { recursive: true })
+    await trainer.save(folder, { signal: within })
+  }
+  const state = async (now: TrainingState): Promise<void> => {
+    if (out !== undefined) await writeState(out, now)
+  }
+  return {
+    save,
+    state,
+    folderOf(step: number): { readonly folder?: string } {
+      const folder = pathOf(step)
+      return folder === undefined ? {} : { folder }
+    },
+    async checkpoint(now: TrainingState): Promise<void> {
+      await save(now.step)
+      await state(now)
+    },
+    /** Saves the last whole step of a run that stops, so that it is not repeated. */
+    async rescue(last: TrainingState): Promise<void> {
+      try {
+        await save(last.step, AbortSignal.timeout(rescueTime))
+        await state(last)
+      } catch {
+        // The checkpoint before it is still there, and the run ends by what stopped it.
+      }
+    },
+    /** Restores the last checkpoint of an interrupted run; later steps are repeated. */
+    async restore(from: TrainingState | undefined): Promise<{ readonly version?: number }> {
+      const folder = from && pathOf(from.step)
+      if (!from || folder === undefined) return {}
+      await cutMetrics(out!, from.step)
+      return await trainer.load(folder, { signal })
+    },
+    async metrics({ metrics, more, ...record }: StepRecord): Promise<void> {
+      if (out === undefined) return
+      const line = jsonWithoutSecrets({ ...record, ...metrics, ...more })
+      await appendFile(join(out, 'metrics.jsonl'), `${line}\n`)
+    },
+  }
+}

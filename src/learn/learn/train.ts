@@ -1,0 +1,297 @@
+import { setMaxListeners } from 'node:events'
+import type { ModelRenderer } from '@espalier/text/chat'
+import type { Environment } from '../../base/core/environment.ts'
+import type { TreeId } from '../../base/core/ids.ts'
+import { SettingError } from '../../base/core/names/setting-error.ts'
+import type { Trainer } from '../../base/core/trainer.ts'
+import type { Tree } from '../../base/core/tree.ts'
+import type { Interval } from '../../base/math/intervals.ts'
+import { lossNamed } from '../../base/math/registry.ts'
+import { refuseBatch } from '../../engine/weigh/estimate.ts'
+import { checkImportance, readImportance } from '../../engine/weigh/importance.ts'
+import { openBudget } from '../../run/run/budget.ts'
+import { checkRolling, checkTaskArgument } from '../../run/run/check-options.ts'
+import { openRollParts } from '../../run/run/open-parts.ts'
+import { openRun } from '../../run/run/open-run-folder.ts'
+import { recordedOptions } from '../../run/run/recorded-options.ts'
+import { type RollParts, withBudget } from '../../run/run/roll-groups.ts'
+import type { AttemptOptions } from '../../run/run/roll-options.ts'
+import { checkOptions } from '../../run/settings/check-options.ts'
+import { openNamed } from '../../run/settings/open-named.ts'
+import { isEmbeddedUri } from '../../run/settings/open-policy.ts'
+import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
+import { openRunReader } from '../../run/store/store.ts'
+import {
+  checkTaskSampler,
+  openTaskSampler,
+  type TaskSamplingReport,
+} from '../../run/tasks/sample-tasks.ts'
+import { splitTasks } from '../../run/tasks/split-tasks.ts'
+import type { TaskSource } from '../../run/tasks/tasks.ts'
+import { listenAll } from '../../run/watch/events.ts'
+import { type ObserverNotes, openObservers } from '../../run/watch/observe.ts'
+import { writeReport } from '../../run/watch/run-report.ts'
+import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
+import { rendererFor } from '../model/teach.ts'
+import { notEmbedded, openLearner } from './open-trainer.ts'
+import { tinkerLossNamed } from './tinker/losses.ts'
+import type { LearningOptions, TrainOptions } from './train-options.ts'
+import { type FurthestMismatch, runTraining, type Training, type TrainingPlan } from './training.ts'
+import { readState } from './training-state.ts'
+
+/** What training gave. */
+export interface Trained {
+  /** On held-out tasks, before the first step and after the last. */
+  readonly successBefore: number
+  readonly successAfter: number
+  readonly intervalBefore: Interval
+  readonly intervalAfter: Interval
+  readonly steps: number
+  readonly sampledTokens: number
+  readonly seconds: number
+  readonly best: Training['best']
+  /** Which tasks were drawn, and their recent success. */
+  readonly tasks: TaskSamplingReport
+  /** Where the log-probabilities of trainer and sampler were furthest apart. */
+  readonly mismatch?: FurthestMismatch
+  /** The run folder, where there is one. */
+  readonly run: string | undefined
+  readonly training: Training
+}
+
+/**
+ * Rolls and learns in turn; gives the success on held-out tasks before and after.
+ *
+ * @example
+ * const { successBefore, successAfter } = await train(desk(), 2000, { policy: 'embedded' })
+ */
+export async function train<Data>(
+  environment: Environment<Data> | string,
+  tasks: TaskSource<Data>,
+  options: TrainOptions<Data>,
+): Promise<Trained> {
+  checkOptions<'train', TrainOptions<Data>>('train', options)
+  checkTaskArgument(tasks)
+  checkRolling(environment, options.out)
+  await checkLearning(options)
+  const rolling: TrainOptions<Data> = {
+    ...options,
+    ...ownRenderer(options),
+    // The embedded trainer computes both itself with its current weights.
+    ...(isEmbeddedTrainer(options) && { proximal: 'recorded', importance: [] }),
+  }
+  await using opened = await openRollParts(environment, tasks, rolling)
+  if ((options.sinks?.length ?? 0) > 0) refuseBatch(opened.parts.estimate, '--sinks')
+  if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
+  const { trained, notes } = await trainObserved(tasks, opened.parts, {
+    ...options,
+    out: options.out,
+  })
+  const { training: _, ...record } = trained
+  await writeReport(options.out, { training: record, ...notes })
+  return trained
+}
+
+/** Trains into a run folder with everything that options ask to watch it. */
+async function trainObserved<Data>(
+  tasks: TaskSource<Data>,
+  parts: RollParts<Data>,
+  options: TrainOptions<Data> & { readonly out: string },
+): Promise<{ readonly trained: Trained; readonly notes: ObserverNotes }> {
+  const { out, tell = () => {} } = options
+  const watched = { out, tell, renderer: parts.renderer, isOurs: isEmbedded(parts.policy) }
+  await using observers = await openObservers(options, watched)
+  const listen = listenAll(parts.listen, observers.listen)
+  const instruments = [...(parts.instruments ?? []), ...observers.instruments]
+  const trained = await trainParts(tasks, { ...parts, listen, instruments }, options)
+  return { trained, notes: observers.notes() }
+}
+
+const isEmbeddedTrainer = ({
+  trainer = defaults.trainer,
+}: Pick<TrainOptions, 'trainer'>): boolean => trainer === 'embedded'
+
+/** An opened embedded policy brings its tokenizer and template along. */
+function ownRenderer({ policy, model }: AttemptOptions): Pick<AttemptOptions, 'model'> {
+  if (model !== undefined || typeof policy !== 'object' || !('sample' in policy)) return {}
+  return isEmbedded(policy) ? { model: rendererOf(policy) } : {}
+}
+
+/** Refuses options that cannot be trained with, before anything is opened. */
+export async function checkLearning(
+  options: Partial<Pick<TrainOptions, 'policy' | 'trainer' | 'group' | 'budget'>> &
+    Pick<
+      TrainOptions,
+      | 'steps'
+      | 'tasksPerStep'
+      | 'loss'
+      | 'sampleTasks'
+      | 'importance'
+      | 'proximal'
+      | 'teacher'
+      | 'distill'
+    >,
+): Promise<void> {
+  const { policy = [], trainer = defaults.trainer } = options
+  const uris = typeof policy === 'string' ? [policy] : 'sample' in policy ? [] : policy
+  const strange = uris.find(uri => !isEmbeddedUri(uri))
+  if (trainer === 'embedded' && strange !== undefined) throw notEmbedded(strange)
+  const { loss = defaults.loss, budget, group = defaults.group } = options
+  if (typeof loss === 'string') await openNamed(`--loss ${loss}`, () => checkLoss(trainer, loss))
+  const { sampleTasks } = options
+  if (sampleTasks !== undefined) {
+    await openNamed(`--sample-tasks ${sampleTasks}`, async () => checkTaskSampler(sampleTasks))
+  }
+  await checkOffPolicy(options)
+  if (budget?.trajectories === undefined) return
+  const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
+  throw new SettingError(
+    `--budget: trajectories are for roll and eval. How many train rolls its steps say: ${steps} steps × ` +
+      `${tasksPerStep} tasks × ${group} = ${steps * tasksPerStep * group}, and evaluations. Set --steps, ` +
+      '--tasks-per-step or --group, or a budget of tokens, seconds or money',
+  )
+}
+
+/** Checks that the trainer has the loss; a user's own trainer may have any. */
+function checkLoss(trainer: Trainer | string, loss: string): void {
+  if (trainer === 'embedded') lossNamed(loss)
+  else if (typeof trainer === 'string' && trainer.startsWith('tinker:')) tinkerLossNamed(loss)
+}
+
+/** Refuses importance weights and ratios that the trainer does not support. */
+async function checkOffPolicy(
+  options: Pick<TrainOptions, 'trainer' | 'importance' | 'proximal' | 'teacher' | 'distill'>,
+): Promise<void> {
+  const { trainer = defaults.trainer, importance = [], proximal, teacher, distill } = options
+  await openNamed(`--importance ${importance.join(' ')}`, async () =>
+    checkImportance(importance, proximal),
+  )
+  if (teacher !== undefined && distill === undefined) {
+    throw new SettingError('--teacher teaches nothing without --distill alone or --distill added')
+  }
+  if (typeof trainer !== 'string' || !trainer.startsWith('tinker:')) return
+  if (proximal !== 'recompute' || readImportance(importance).ratios.length > 0) return
+  throw new SettingError(
+    `--trainer ${trainer}: --proximal recompute is for its weights by ratio; name some with --importance, or leave it out`,
+  )
+}
+
+/** Trains with opened parts, which stay open. */
+export async function trainParts<Data>(
+  tasks: TaskSource<Data>,
+  parts: RollParts<Data>,
+  options: LearningOptions<Data>,
+): Promise<Trained> {
+  const started = performance.now()
+  const { environment, seed = defaults.seed, split } = parts
+  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation } = options
+  const { maxStaleness, onUpdate, out } = options
+  const tasksOf = await splitTasks(environment, tasks, {
+    seed,
+    ...(split !== undefined && { split }),
+    ...(options.heldOut !== undefined && { heldOut: options.heldOut }),
+  })
+  if (tasksOf.leftOut > 0) options.tell?.(leftOutLine(tasksOf.leftOut))
+  const from = options.resumes && options.out ? await readState(options.out) : undefined
+  const plan: TrainingPlan<Data> = {
+    tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
+    heldOut: tasksOf.heldOut,
+    ...withoutUndefined({ heldOutSplit: tasksOf.heldOutSplit }),
+    steps: options.steps ?? defaults.steps,
+    tasksPerStep: options.tasksPerStep ?? defaults.tasksPerStep,
+    checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
+    successAt: options.successAt ?? defaults.successAt,
+    refill: options.refill ?? defaults.refill,
+    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
+    ...withoutUndefined({ maxStaleness, onUpdate, out }),
+    ...(!isEmbeddedTrainer(options) && withoutUndefined({ importance: options.importance })),
+    ...(from && { from }),
+  }
+  await using learner = await openLearner({ parts, options, tasks: tasksOf.train })
+  const { trainer } = learner
+  const training = await keepRun(options, listening(parts), kept =>
+    runTraining(plan, kept, trainer),
+  )
+  const { before, after, sampledTokens, best, mismatch } = training
+  return {
+    successBefore: before.success,
+    successAfter: after.success,
+    intervalBefore: before.interval,
+    intervalAfter: after.interval,
+    steps: plan.steps,
+    sampledTokens,
+    seconds: (performance.now() - started) / 1000,
+    best,
+    tasks: plan.tasks.report(),
+    ...(mismatch && { mismatch }),
+    run: options.out,
+    training,
+  }
+}
+
+function leftOutLine(count: number): string {
+  return `${count} of the tasks that were made to train on are held out too and are left out of training`
+}
+
+/** The parts with a signal that hundreds of attempts may listen to, which is not a leak. */
+function listening<Data>(parts: RollParts<Data>): RollParts<Data> {
+  const { signal = new AbortController().signal } = parts
+  setMaxListeners(0, signal)
+  return { ...parts, signal }
+}
+
+/** The renderer that an embedded policy's own files make. */
+export function rendererOf({ model, name }: EmbeddedPolicy): ModelRenderer {
+  return rendererFor(name, model.files)
+}
+
+/** Keeps what `work` rolls in a run folder, where one is wanted. */
+async function keepRun<Data>(
+  options: LearningOptions<Data>,
+  parts: RollParts<Data>,
+  work: (parts: RollParts<Data>) => Promise<Training>,
+): Promise<Training> {
+  const { out } = options
+  if (out === undefined) {
+    using budget = openBudget(parts.budget ?? {})
+    return await work(withBudget(parts, budget))
+  }
+  const { environment, policy } = parts
+  const config = {
+    environment: environment.name,
+    policy: policy.name,
+    ...recordedOptions(options),
+    ...options.config,
+  }
+  const { resumes = false } = options
+  const record = { out, kind: 'train', config, unfinished: 'restart', resumes } as const
+  await using run = await openRun(parts, record)
+  try {
+    const known = resumes ? await knownTrees(out, options) : undefined
+    const { spent } = run.parts
+    using budget = openBudget(parts.budget ?? {}, spent && { spent })
+    const kept = { ...parts, ...run.parts, ...(known && { known }) }
+    const training = await work(withBudget(kept, budget))
+    await run.finish()
+    return training
+  } catch (error) {
+    run.fail(error)
+    throw error
+  }
+}
+
+/**
+ * The finished trees of the step at which a run was interrupted: the checkpoint has the weights that
+ * sampled them. If rolling runs ahead of learning they may be older, and are rolled again.
+ */
+async function knownTrees<Data>(
+  out: string,
+  { maxStaleness = 0 }: LearningOptions<Data>,
+): Promise<ReadonlyMap<TreeId, Tree>> {
+  const known = new Map<TreeId, Tree>()
+  const state = await readState(out)
+  if (!state || maxStaleness > 0) return known
+  await using reader = await openRunReader(out)
+  for await (const tree of reader.trees(`${state.step + 1}/`)) known.set(tree.id, tree)
+  return known
+}

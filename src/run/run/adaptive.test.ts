@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { openCountingPolicy } from '../../../test/counting-policy.ts'
+import { openByteRenderer } from '../../../test/rolling.ts'
+import { openLane } from '../../base/core/lane.ts'
+import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
+import { openEstimate } from '../../engine/weigh/estimate.ts'
+import type { RunEvent } from '../watch/events.ts'
+import { openSignals } from '../watch/signals.ts'
+import { openAdaptive } from './adaptive.ts'
+import { rollGroups } from './roll-groups.ts'
+
+const renderer = await openByteRenderer()
+const end = renderer.stopIds[0]!
+
+describe('adaptive concurrency', () => {
+  it('grows while more requests bring more tokens, up to the limit', async () => {
+    const { policy, counts } = openCountingPolicy({ length: () => 5, delay: () => 4, end })
+    const heard: RunEvent[] = []
+    for await (const _ of rollGroups(
+      Array.from({ length: 900 }, (_, id) => ({ id, prompt: 'x', answer: 'x' })),
+      {
+        environment: singleTurn(),
+        reward: { one: () => 1 },
+        policy,
+        renderer,
+        estimate: openEstimate('grpo'),
+        group: 1,
+        concurrency: 48,
+        adaptive: true,
+        signals: openSignals(),
+        listen: event => heard.push(event),
+      },
+    ));
+    expect(counts.most).toBeLessThanOrEqual(48)
+    expect(heard.filter(({ kind }) => kind === 'concurrency-change').length).toBeGreaterThan(0)
+  })
+
+  it('falls to 70 % where the server is busy, at most once a second', () => {
+    let now = 0
+    const lane = openLane('policy', 100)
+    const heard: RunEvent[] = []
+    const { listen } = openAdaptive({
+      lane,
+      clock: () => now,
+      start: 100,
+      listen: event => heard.push(event),
+    })
+    const busy = {
+      kind: 'retry',
+      problem: 'status',
+      status: 429,
+      attempt: 1,
+      waitSeconds: 1,
+    } as const
+    for (let time = 0; time < 50; time++) listen(busy)
+    expect(lane.limit).toBe(70)
+    now = 2
+    listen({ ...busy, status: 503 })
+    listen({ ...busy, status: 500 })
+    expect(lane.limit).toBe(49)
+    expect(heard).toEqual([
+      { kind: 'concurrency-change', from: 100, to: 70, reason: 'the server answered 429' },
+      { kind: 'concurrency-change', from: 70, to: 49, reason: 'the server answered 503' },
+    ])
+    for (let time = 0; time < 40; time++) {
+      now += 2
+      listen(busy)
+    }
+    expect(lane.limit).toBe(1)
+  })
+})

@@ -1,0 +1,73 @@
+import { SettingError } from '../../base/core/names/setting-error.ts'
+import type { Policy } from '../../base/core/policy.ts'
+import { checkImportance } from '../../engine/weigh/importance.ts'
+import type { Shaping } from '../../engine/weigh/shape.ts'
+import { readShaping } from '../../engine/weigh/shaping.ts'
+import { openNamed } from '../settings/open-named.ts'
+import { openPolicy } from '../settings/open-policy.ts'
+import { defaults } from '../settings/settings.ts'
+import type { Scorers } from './attach-scores.ts'
+import type { GroupOptions, RollOptions } from './roll-options.ts'
+
+/** The options that shape rewards before they are compared, and advantages after. */
+export type ShapingNames = Pick<
+  GroupOptions,
+  | 'overlong'
+  | 'distill'
+  | 'klPenalty'
+  | 'klIn'
+  | 'reference'
+  | 'teacher'
+  | 'importance'
+  | 'proximal'
+>
+
+/** Shaping of rewards and advantages as options name it, checked. */
+export async function openShaping(options: ShapingNames): Promise<Shaping> {
+  const { overlong, distill, klPenalty, klIn, reference, teacher } = options
+  const { importance = [], proximal } = options
+  await openNamed(`--importance ${importance.join(' ')}`, async () =>
+    checkImportance(importance, proximal),
+  )
+  const has = { reference: reference !== undefined, teacher: teacher !== undefined }
+  const flag = distill === undefined ? '--overlong' : `--distill ${distill}`
+  return await openNamed(flag, () => readShaping({ overlong, distill, klPenalty, klIn, has }))
+}
+
+/** Opens the policies that score what is sampled; those passed as objects stay open. */
+export async function openScorers(
+  { reference, teacher, proximal, keyVariable, deadline, retries }: RollOptions,
+  policy: Policy,
+  closing: (() => PromiseLike<void> | undefined)[],
+): Promise<Scorers | undefined> {
+  const key = process.env[keyVariable ?? defaults.keyVariable]
+  const scorers: { -readonly [Name in keyof Scorers]: Scorers[Name] } = {}
+  for (const [name, given] of Object.entries({ reference, teacher })) {
+    if (given === undefined) continue
+    const opened = typeof given === 'object' ? given : await openOther(name, given)
+    if (opened !== given) closing.push(() => opened[Symbol.asyncDispose]())
+    if (!opened.capabilities.score) throw cannotScore(name, opened)
+    scorers[name as 'reference' | 'teacher'] = opened
+  }
+  if (proximal === 'recompute') {
+    if (!policy.capabilities.score) throw cannotScore('proximal recompute', policy)
+    scorers.proximal = policy
+  }
+  return Object.keys(scorers).length > 0 ? scorers : undefined
+
+  function openOther(name: string, uri: string): Promise<Policy> {
+    return openNamed(`--${name} ${uri}`, () =>
+      openPolicy([uri], {
+        ...(key !== undefined && { key }),
+        deadlineSeconds: deadline ?? defaults.deadline,
+        retries: retries === 0 ? false : { attempts: (retries ?? defaults.retries) + 1 },
+      }),
+    )
+  }
+}
+
+function cannotScore(flag: string, { name }: Policy): SettingError {
+  return new SettingError(
+    `--${flag}: ${name} cannot give log-probabilities of tokens it did not sample; SGLang, vLLM and embedded models can`,
+  )
+}

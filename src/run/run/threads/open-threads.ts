@@ -1,0 +1,143 @@
+import { availableParallelism, freemem } from 'node:os'
+import { isMainThread } from 'node:worker_threads'
+import type { LaneLimits } from '../../../base/core/lane.ts'
+import { SettingError } from '../../../base/core/names/setting-error.ts'
+import { knownSecrets } from '../../../base/core/process/secrets.ts'
+import { isEmbedded } from '../../../learn/model/policy.ts'
+import { defaults } from '../../settings/settings.ts'
+import type { Elsewhere } from '../elsewhere.ts'
+import type { OnUpdate } from '../pause.ts'
+import { gatherOptions, laneLimits, type RollParts, rolloutsOf } from '../roll-groups.ts'
+import { packWeights } from '../served/weights.ts'
+import { Crew } from './crew.ts'
+import type { ThreadStart } from './messages.ts'
+import { ownFiles, reasonToStay, type Spreading, threadOptions, weighingOf } from './spreading.ts'
+import { canStart, startThread } from './thread.ts'
+import { openWhenBusy } from './when-busy.ts'
+
+/**
+ * On two cores, threads start beside the one that is busy and compile their code at its cost, so that they pay
+ * for runs that go on for longer; and a server's thread may be using the other core already.
+ */
+const onTwoCores = { seconds: 6, mostCores: 1.5 }
+
+/** Most threads; more are surely a mistake. */
+export const mostThreads = 256
+
+/** Most threads that are started without being asked for: up to so many were measured to pay. */
+const mostByItself = 16
+
+type Widths = LaneLimits & { readonly rollouts: number }
+
+/**
+ * Opens the threads that share the attempts of these parts; undefined if they stay in this one. By
+ * default that is decided during the run: threads are started when this one is always busy, and not
+ * while it waits for a server.
+ */
+export function openThreads(
+  spreading: Spreading,
+  parts: RollParts,
+): (Elsewhere & AsyncDisposable) | undefined {
+  const { threads = defaults.threads, tell = () => {} } = spreading.options
+  if (threads === 1 || !isMainThread) return undefined
+  const reason = reasonToStay(spreading)
+  const widths = widthsOf(parts)
+  const most = Math.min(...Object.values(widths))
+  if (threads !== 'auto') {
+    if (reason !== undefined) throw new SettingError(`--threads ${threads}: ${reason}`)
+    if (most < threads) {
+      tell(`--threads ${threads}: ${most} at one time (--concurrency) leave room for ${most}`)
+    }
+    return most < 2 ? undefined : openCrew(Math.min(threads, most), { spreading, parts, widths })
+  }
+  const memory = 1 + Math.floor(freemem() / memoryOfOne())
+  const count = Math.min(most, availableParallelism(), memory, mostByItself)
+  // An embedded model uses all cores already; copies on one core each are slower unless there are many.
+  const hasOwnThreads = isEmbedded(parts.policy)
+  if (reason !== undefined || hasOwnThreads || count < 2 || !canStart()) return undefined
+  const files = ownFiles(spreading)
+  return openWhenBusy({
+    hint: files.length === 0 ? undefined : hintOf(count, files[0]!),
+    ...(availableParallelism() === 2 && onTwoCores),
+    open: () => openCrew(count, { spreading, parts, widths }),
+    tell,
+  })
+}
+
+/** A thread needs about as much memory as this one, since it opens the same parts. */
+const memoryOfOne = (): number => process.memoryUsage.rss()
+
+const hintOf = (count: number, file: string): string =>
+  `one core is busy all the time: --threads ${count} uses the others too. Each thread then loads ${file} ` +
+  'for itself, so that what it keeps between attempts is kept once per thread'
+
+interface Opening {
+  readonly spreading: Spreading
+  readonly parts: RollParts
+  readonly widths: Widths
+}
+
+function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
+  const { environment, options } = spreading
+  const { tell = () => {} } = options
+  const told = new Set<string>()
+  const weighing = weighingOf(options)
+  const own = gatherOptions(parts)
+  const start = (concurrency: Widths): ThreadStart => ({
+    environment: environment as string,
+    options: { ...threadOptions(options), ...weighing.options },
+    onUpdate: onUpdateOf(options),
+    tellsSamples: options.metricsPort !== undefined,
+    concurrency,
+    secrets: knownSecrets(),
+  })
+  const shares = Array.from({ length: count }, (_, index) => shareOf(widths, index, count))
+  return new Crew({
+    widths: shares.map(({ rollouts }) => rollouts),
+    atOnce: availableParallelism(),
+    start: (place, onLost) =>
+      startThread(start(shares[place]!), {
+        onLost,
+        tell(line) {
+          if (!told.has(line)) tell(line)
+          told.add(line)
+        },
+      }),
+    weighs: ({ filters, estimate, weighting }) =>
+      weighing.isNamed &&
+      filters === own.filters &&
+      estimate === own.estimate &&
+      weighting === own.weighting,
+    packWeights: async () => sharedBytes(await packWeights(parts.policy)),
+    tell,
+  })
+}
+
+/** Training has it among its options. */
+function onUpdateOf(options: object): OnUpdate {
+  return (options as { readonly onUpdate?: OnUpdate }).onUpdate ?? defaults.onUpdate
+}
+
+function widthsOf(parts: RollParts): Widths {
+  return { ...laneLimits(parts), rollouts: rolloutsOf(parts) }
+}
+
+/** A thread's share of every lane; the shares add up to the lane's limit. */
+function shareOf(widths: Widths, index: number, count: number): Widths {
+  const share = (width: number): number => Math.floor((width + count - 1 - index) / count)
+  return {
+    rollouts: share(widths.rollouts),
+    policy: share(widths.policy),
+    tools: share(widths.tools),
+    environment: share(widths.environment),
+    reward: share(widths.reward),
+  }
+}
+
+/** Bytes in memory that all threads see, so that it is there once. */
+function sharedBytes(bytes: Buffer | undefined): Uint8Array | null {
+  if (!bytes) return null
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.byteLength))
+  shared.set(bytes)
+  return shared
+}

@@ -1,0 +1,28 @@
+import type { Speaker } from '../../base/core/speaker.ts'
+import { chatSpeaker, speakerOf } from '../../engine/policies/speaker.ts'
+import { openModelOf, openRenderer } from './model-source.ts'
+import { openPolicy } from './open-policy.ts'
+
+/** The policy that a name means, and what it is asked with: the key, and after the `#` of a server its model. */
+export function readSpeaker(text: string): {
+  readonly uri: string
+  readonly key?: string
+  readonly servedModel?: string
+} {
+  // In the name of a folder or a file a `#` is part of it.
+  const [, uri = text, served] = /^([a-z-]+:https?:\/\/[^#]*)#(.*)$/i.exec(text) ?? []
+  const key = process.env.ESPALIER_SPEAKER_KEY ?? process.env.ESPALIER_POLICY_KEY
+  return { uri, ...(key !== undefined && { key }), ...(served && { servedModel: served }) }
+}
+
+/**
+ * Opens a model that judges, condenses or plays a user, by its URI: `openai:URL` is sent messages;
+ * every other policy is used through the renderer of the model it serves. The served name may follow
+ * after a `#`.
+ */
+export async function openSpeaker(text: string): Promise<Speaker> {
+  const { uri, ...options } = readSpeaker(text)
+  if (uri.startsWith('openai:')) return chatSpeaker(uri.slice('openai:'.length), options)
+  const policy = await openPolicy(uri, options)
+  return speakerOf(await openRenderer(await openModelOf(policy)), policy)
+}

@@ -1,0 +1,143 @@
+import type { Outcome } from '../../../base/core/outcome.ts'
+import {
+  type Conversation,
+  conversationsOf,
+  countUntrained,
+  rewardOf,
+  spoken,
+} from '../conversations.ts'
+import type { ExportGroup, FormatOptions } from '../format.ts'
+import { checkForm, type Training } from '../forms.ts'
+import { lineFormat } from '../line-format.ts'
+import { isUnscored } from '../row-record.ts'
+import type { TurnTokens } from '../turns.ts'
+
+const training: Training = {
+  form: 'paths',
+  because: "rLLM computes its loss step by step or over a trajectory's merged steps",
+  sequence: 'row',
+  importance: 'age',
+}
+
+/**
+ * rLLM's `Episode.to_dict()`, one per tree (rllm/types.py at 9beb6e0, 2026-08-15). Each step carries
+ * an advantage per token: rLLM's Tinker backend takes it as it is with `use_precomputed_advantage`; its
+ * verl backend knows one number per trajectory, and computes its own from rewards. A token that another trajectory of
+ * the tree trains has advantage 0.
+ */
+export const rllm = lineFormat({
+  name: 'rllm',
+  summary: "rLLM's Episode with token ids, log-probabilities and advantages, one per line",
+  carries: ['tokens', 'advantages', 'rewards', 'messages', 'outcomes', 'fidelity'],
+  training,
+  comparesRewards: true,
+  start(options) {
+    options.lost.note(
+      'rLLM compares rewards itself, with the deviation of a population; its Tinker backend takes ours with use_precomputed_advantage=true, its verl backend cannot',
+    )
+    return source => toEpisodes(source, options)
+  },
+  loading: file => [
+    `python:  episodes = [Episode.from_dict(json.loads(line)) for line in open(${JSON.stringify(file)})]`,
+    'rllm:    rllm.algorithm.use_precomputed_advantage=true   # with the Tinker backend',
+  ],
+})
+
+function toEpisodes(source: ExportGroup, options: FormatOptions): readonly object[] {
+  checkForm({ name: 'rllm', training }, source.group, options)
+  const conversations = conversationsOf(source.group, options)
+  countUntrained(conversations, { lost: options.lost, trainer: "rLLM's verl backend" })
+  const trees = [...new Set(conversations.map(({ tree }) => tree))]
+  return trees.map(tree => {
+    const own = conversations.filter(each => each.tree === tree)
+    const turns = own.flatMap(each => each.turns)
+    options.lost.add(
+      'tokens without a log-probability, in steps that therefore carry none',
+      turns.reduce((sum, { logprobs }) => sum + logprobs.filter(Number.isNaN).length, 0),
+    )
+    // rLLM splits ids at colons.
+    const task = source.group.task.replaceAll(':', '_')
+    const best = Math.max(...own.map(each => rewardOf(each) ?? 0))
+    return {
+      id: `${task}:${tree.member}`,
+      task: source.task.data,
+      termination_reason: terminationOf(outcomeOf(own[0]!)),
+      is_correct: best >= 1,
+      session_id: tree.id,
+      trajectories: own.map(each => toTrajectory(source, each)),
+      metrics: {},
+      info: { run: options.run },
+    }
+  })
+}
+
+function outcomeOf({ member }: Conversation): Outcome {
+  return isUnscored(member) ? member.outcome : member.trajectory.outcome
+}
+
+function toTrajectory({ task }: ExportGroup, conversation: Conversation): object {
+  const { member, turns } = conversation
+  return {
+    uid: member.trajectory.id,
+    name: 'espalier',
+    task: task.data,
+    steps: turns.map((turn, index) => toStep(conversation, turn, index === turns.length - 1)),
+    reward: rewardOf(conversation),
+    info: { outcome: outcomeOf(conversation), fidelity: member.trajectory.fidelity.kind },
+  }
+}
+
+function toStep(conversation: Conversation, tokens: TurnTokens, isLast: boolean): object {
+  const { turn, pathIds, start, end, logprobs, credit, version } = tokens
+  const { messages, member } = conversation
+  const message = messages[turn.messages]
+  const reply = message?.role === 'assistant' ? message : undefined
+  const hasLogprobs = !logprobs.some(Number.isNaN)
+  return {
+    prompt_ids: pathIds.subarray(0, start),
+    response_ids: pathIds.subarray(start, end),
+    logprobs: hasLogprobs ? logprobs : [],
+    routing_matrices: null,
+    chat_completions: messages.slice(0, turn.messages + 1),
+    observation: null,
+    thought: reply?.reasoning_content ?? '',
+    action: reply?.tool_calls ?? null,
+    model_response: reply ? spoken(reply) : '',
+    // rLLM's verl backend reads the tokens of a step from here, and leaves out steps without it.
+    model_output: {
+      content: reply ? spoken(reply) : '',
+      reasoning: reply?.reasoning_content ?? null,
+      prompt_ids: pathIds.subarray(0, start),
+      completion_ids: pathIds.subarray(start, end),
+      logprobs: hasLogprobs ? logprobs : [],
+      prompt_length: start,
+      completion_length: end - start,
+      finish_reason: turn.finish.kind === 'length' ? 'length' : 'stop',
+      weight_version: version.to,
+    },
+    info: {},
+    reward: turn.reward ?? (isLast && !isUnscored(member) ? member.reward.total : 0),
+    done: isLast,
+    mc_return: 0,
+    advantage: credit,
+    weight_version: version.to,
+  }
+}
+
+/** rLLM's `TerminationReason`. */
+function terminationOf(outcome: Outcome): string {
+  if (outcome.kind === 'completed') return 'env_done'
+  if (outcome.kind !== 'truncated') return 'error'
+  switch (outcome.limit) {
+    case 'turns':
+      return 'max_turns_exceeded'
+    case 'tokens':
+      return 'max_response_length_exceeded'
+    case 'context':
+      return 'max_prompt_length_exceeded'
+    case 'time':
+      return 'timeout'
+    default:
+      return 'unknown'
+  }
+}

@@ -1,0 +1,131 @@
+import type { Outcome } from '../../../base/core/outcome.ts'
+import { countUnknown, promptLength, trainedMask } from '../credited-row.ts'
+import { replayedExperts } from '../experts.ts'
+import { type ExportGroup, RefusedError } from '../format.ts'
+import { type FormOptions, rowsFor, type Training } from '../forms.ts'
+import { lineFormat } from '../line-format.ts'
+import { isUnscored, type MemberRow } from '../row-record.ts'
+import { shapeOf } from '../shapes.ts'
+
+const training: Training = {
+  form: 'paths',
+  because: 'SkyRL computes its loss row by row and gives all tokens of a trajectory one advantage',
+  sequence: 'row',
+}
+
+/**
+ * One entry of SkyRL's `GeneratorOutput` per line (skyrl/train/generators/base.py at a956457,
+ * 2026-08-21), rows of one trajectory in sequence with `is_last_step` on its last, as step-wise
+ * training wants them. SkyRL compares the rewards of last steps by `instance_id` and gives each
+ * trajectory one advantage; there is no documented way to hand it another, so what needs one is
+ * refused. The endings of a tree are trajectories of their own, each with its full path.
+ */
+export const skyrl = lineFormat({
+  name: 'skyrl',
+  summary: "SkyRL's GeneratorOutput, one entry per line, step-wise where needed",
+  carries: ['tokens', 'rewards', 'reward parts', 'routed experts'],
+  training,
+  comparesRewards: true,
+  start({ lost, ...options }) {
+    lost.note('SkyRL compares the rewards of last steps itself and ignores our advantages')
+    let hasLogprobs: boolean | undefined
+    return function* toEntries(source: ExportGroup) {
+      const { group } = source
+      const rows = rowsFor({ name: 'skyrl', training }, group, { ...options, lost })
+      const shape = shapeOf(group, rows)
+      if (shape.trees > 0) refuseTrees(group.id, options)
+      const numbers = numberedBy(shape.trees > 0, rows)
+      if (shape.unevenRows > 0) throw unevenRefused(group.id)
+      for (const member of rows) {
+        const has = !countUnknown(member, lost)
+        hasLogprobs ??= has
+        if (has !== hasLogprobs) throw mixedLogprobs(member.row.trajectory.id)
+        if (member.row.experts && member.row.count > 1) throw stepsRefused(group.id)
+        yield toEntry(source, member, { has, number: numbers.get(member.row.trajectory.id)! })
+      }
+    }
+  },
+  loading: file => [
+    `python:  from espalier_skyrl import read_generator_output`,
+    `         output = read_generator_output(${JSON.stringify(file)})   # with generator.step_wise_trajectories=true`,
+  ],
+})
+
+/** Throws for trees that SkyRL would weigh differently: to it every ending counts the same, with all its tokens. */
+function refuseTrees(group: string, { form, weighting }: FormOptions): void {
+  if (form === 'once') {
+    throw new RefusedError(
+      'skyrl',
+      `group ${group} holds trees, and SkyRL gives all tokens of a trajectory its own advantage: tokens that several trajectories share would be trained with that of one`,
+      'Use --rows paths, or verl, slime, tinker, rllm or verifiers, which take credit token by token.',
+    )
+  }
+  if (weighting === 'uniform') return
+  throw new RefusedError(
+    'skyrl',
+    `group ${group} holds trees whose endings are weighed by ${weighting}, and SkyRL compares and trains them as equals`,
+    'Roll with --weighting uniform, or use verl, slime, tinker, rllm or verifiers.',
+  )
+}
+
+/** The number of each trajectory in its group: its member, or in trees its place. */
+function numberedBy(hasTrees: boolean, rows: readonly MemberRow[]): ReadonlyMap<string, number> {
+  const numbers = new Map<string, number>()
+  for (const { row, tree } of rows) {
+    if (numbers.has(row.trajectory.id)) continue
+    numbers.set(row.trajectory.id, hasTrees ? numbers.size : tree.member)
+  }
+  return numbers
+}
+
+function stepsRefused(group: string): RefusedError {
+  return new RefusedError(
+    'skyrl',
+    `group ${group} has trajectories of several rows, and SkyRL replays experts only where a trajectory is one`,
+    'Use --to slime or verl, or --without experts to train without replaying them.',
+  )
+}
+
+function unevenRefused(group: string): RefusedError {
+  return new RefusedError(
+    'skyrl',
+    `group ${group} has advantages that differ from turn to turn, and SkyRL gives all steps of a trajectory one`,
+    'Use verl, slime, tinker, rllm or verifiers.',
+  )
+}
+
+function mixedLogprobs(trajectory: string): RefusedError {
+  return new RefusedError(
+    'skyrl',
+    `${trajectory} has log-probabilities where others have none (or the other way round), and rollout_logprobs is there for all rows or for none`,
+    'Export the two kinds apart with --where.',
+  )
+}
+
+function toEntry(
+  { group }: ExportGroup,
+  part: MemberRow,
+  { has, number }: { readonly has: boolean; readonly number: number },
+): object {
+  const { row, member } = part
+  const start = promptLength(part)
+  return {
+    prompt_token_ids: row.ids.subarray(0, start),
+    response_ids: row.ids.subarray(start),
+    reward: isUnscored(member) ? 0 : member.reward.total,
+    loss_mask: trainedMask(part).subarray(start),
+    stop_reason: stopReason(isUnscored(member) ? member.outcome : row.trajectory.outcome),
+    rollout_logprobs: has ? row.logprobs.subarray(start) : null,
+    ...(row.experts && { rollout_expert_indices: replayedExperts('skyrl', part) }),
+    trajectory_id: { instance_id: group.id, repetition_id: number },
+    is_last_step: row.index === row.count - 1,
+    env_metrics: isUnscored(member)
+      ? {}
+      : Object.fromEntries(member.reward.parts.map(({ name, score }) => [name, score])),
+  }
+}
+
+function stopReason(outcome: Outcome): string {
+  if (outcome.kind === 'completed') return 'stop'
+  return outcome.kind === 'truncated' ? 'length' : 'error'
+}

@@ -1,0 +1,30 @@
+import { dirname } from 'node:path'
+import { commandLine } from '../../base/core/names/program-name.ts'
+
+/** What the system's error codes mean for a run, and what to do about them. */
+const meanings: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full; make room',
+  EDQUOT: 'the disk quota is used up; make room',
+  EFBIG: 'the file-size limit is reached; raise it (ulimit -f)',
+  EROFS: 'the file system is read-only; choose another --out',
+  EACCES: 'permission is denied; choose another --out or change its permissions',
+  EPERM: 'permission is denied; choose another --out or change its permissions',
+  ENOTDIR: 'a part of the path is a file, not a folder; choose another --out',
+  EIO: 'the disk reports an input/output error',
+  EMFILE: 'too many files are open; raise the limit (ulimit -n)',
+}
+
+/** A run folder that could not be written. What was finished before is still there. */
+export class StoreError extends Error {
+  override name = 'StoreError'
+
+  constructor(path: string, options: { readonly cause: unknown; readonly keeps?: boolean }) {
+    const { code, message } = options.cause as NodeJS.ErrnoException
+    const meaning = code === undefined ? undefined : meanings[code]
+    const reason = meaning ? `${meaning} (${code})` : message
+    const next = options.keeps
+      ? `. What is finished is kept: \`${commandLine('resume', dirname(path))}\` goes on from there`
+      : ''
+    super(`${path} cannot be written: ${reason}${next}`, options)
+  }
+}

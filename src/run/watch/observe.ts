@@ -1,0 +1,229 @@
+import { basename, resolve } from 'node:path'
+import { packageVersion } from '../../base/core/process/package-version.ts'
+import {
+  keepSecret,
+  keepSecretVariables,
+  withoutLikelySecrets,
+} from '../../base/core/process/secrets.ts'
+import type { Instrument } from '../../engine/rollout/attempt.ts'
+import { openNamed } from '../settings/open-named.ts'
+import { defaults, type Settings } from '../settings/settings.ts'
+import { runPaths } from '../store/run-folder.ts'
+import type { EarlyStop, Listen, RunEvent, Together, Warned, WorkerStatus } from './events.ts'
+import { listenAll, tellTogether } from './events.ts'
+import { type GroupsTally, openRunTally } from './run-tally.ts'
+import { openSentinels } from './sentinels/open-sentinels.ts'
+import type { SentinelContext } from './sentinels/sentinel.ts'
+import { openEventsFile } from './telemetry/events-file.ts'
+
+/** Everything that observes a run and reports on it. */
+export interface Observers extends AsyncDisposable {
+  readonly listen: Listen
+  readonly instruments: readonly Instrument[]
+  /** Notes for the report, besides its groups. */
+  notes(): ObserverNotes
+}
+
+/** What observers noticed during a run. */
+export interface ObserverNotes {
+  readonly warnings: readonly Omit<Warned, 'kind'>[]
+  /** What depended on the clock, and so may differ in a repetition. */
+  readonly clock: readonly string[]
+  readonly retries: number
+  /** Seconds spent on rewards, which trees do not record. */
+  readonly scoringSeconds: number
+  /** The tally of all groups, if all were seen. */
+  readonly tally?: GroupsTally
+  /** Lengths of what was kept and what an early stop cut. */
+  readonly earlyStop?: Omit<EarlyStop, 'kind'>
+  /** All workers as last seen, if attempts were made elsewhere. */
+  readonly workers?: readonly WorkerStatus[]
+  readonly notices?: { readonly sent: number; readonly held: number; readonly failed: number }
+  readonly spans?: { readonly sent: number; readonly lost: number }
+}
+
+/** The settings that observers read; missing ones have their default. */
+export type ObserverSettings = Partial<
+  Pick<Settings, 'metricsPort' | 'metrics' | 'traces' | 'notify' | 'sentinels'>
+>
+
+/** What observers need of the run. */
+export interface ObserverContext extends SentinelContext {
+  readonly out: string
+  readonly tell: (line: string) => void
+}
+
+/** Opens the observers that settings ask for; events in the run folder are always written. */
+export async function openObservers(
+  settings: ObserverSettings,
+  context: ObserverContext,
+): Promise<Observers> {
+  const { out, tell } = context
+  const run = basename(resolve(out))
+  const closing: AsyncDisposable[] = []
+  const listeners: Listen[] = []
+  const instruments: Instrument[] = []
+  const notes = openNotes(out)
+  let listener: Listen | undefined
+  const all = (): Listen => {
+    // Made once, because it is called with every sample.
+    listener ??= listenAll(notes.listen, ...listeners)
+    return listener
+  }
+  const tellAll: Listen = Object.assign((event: RunEvent) => all()(event), {
+    together: (events: Together) => tellTogether(all(), events),
+  })
+  const add = ({ listen, instrument, closes }: Observer): void => {
+    listeners.push(listen)
+    if (instrument) instruments.push(instrument)
+    if (closes) closing.push(closes)
+  }
+  const open = async (): Promise<void> => {
+    const events = openEventsFile(runPaths(out).events)
+    add({ listen: events.listen, closes: events })
+    const { metricsPort, metrics, traces } = settings
+    if (metricsPort !== undefined) add(await openServedMetrics(metricsPort, tell))
+    if (metrics !== undefined) add(await openCurves(metrics))
+    if (traces !== undefined) {
+      const { counts, ...observer } = await openTracing(traces, run)
+      add(observer)
+      notes.spans = counts
+    }
+    const notifier = await openNotices(settings, run, tell)
+    if (notifier) {
+      add({ listen: notifier.listen, closes: notifier })
+      notes.notices = notifier.counts
+    }
+    if (settings.sentinels ?? defaults.sentinels) {
+      const listen = openSentinels(context, warning => {
+        tell(`WARNING ${warning.sentinel}: ${warning.message}. Likely: ${warning.likely}.`)
+        tellAll(warning)
+      })
+      add({ listen })
+    }
+  }
+  const close = async (): Promise<void> => {
+    for (const each of closing.toReversed()) await each[Symbol.asyncDispose]()
+  }
+  await open().catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  return { listen: tellAll, instruments, notes: notes.take, [Symbol.asyncDispose]: close }
+}
+
+/** One observer of a run; what most runs do not ask for is loaded when it is asked for. */
+interface Observer {
+  readonly listen: Listen
+  readonly instrument?: Instrument
+  readonly closes?: AsyncDisposable
+}
+
+async function openServedMetrics(port: number, tell: (line: string) => void): Promise<Observer> {
+  const { openMetrics } = await import('./telemetry/prometheus.ts')
+  const { serveMetrics } = await import('./telemetry/serve-metrics.ts')
+  const { watchSamples } = await import('./telemetry/watch-samples.ts')
+  const metrics = openMetrics()
+  const served = await openNamed(`--metrics-port ${port}`, () => serveMetrics(metrics, port))
+  tell(`metrics at ${served.url}`)
+  // Only metrics count single samples; watching each of them costs time.
+  return { listen: metrics.listen, instrument: watchSamples(metrics.listen), closes: served }
+}
+
+async function openCurves(metrics: string): Promise<Observer> {
+  const { openTensorBoard } = await import('./telemetry/tensorboard.ts')
+  const curves = await openNamed(`--metrics ${metrics}`, async () =>
+    openTensorBoard(metrics.slice('tensorboard:'.length)),
+  )
+  return { listen: curves.listen, closes: curves }
+}
+
+async function openTracing(
+  url: string,
+  run: string,
+): Promise<Observer & { readonly counts: ObserverNotes['spans'] }> {
+  const { openExporter } = await import('./telemetry/otlp.ts')
+  const { openTraces } = await import('./telemetry/traces.ts')
+  const exporter = openExporter(exporterOf(url, run))
+  const { listen, instrument } = openTraces(run, exporter)
+  return { listen, instrument, closes: exporter, counts: exporter.counts }
+}
+
+/** Headers, which may include keys, come from OpenTelemetry's own environment variable. */
+function exporterOf(url: string, run: string) {
+  const headers = Object.fromEntries(
+    (process.env.OTEL_EXPORTER_OTLP_HEADERS ?? '').split(',').flatMap(pair => {
+      const at = pair.indexOf('=')
+      return at > 0
+        ? [[pair.slice(0, at).trim(), decodeURIComponent(pair.slice(at + 1).trim())]]
+        : []
+    }),
+  )
+  const version = packageVersion()
+  const resource = { 'service.name': 'espalier', 'service.version': version, 'espalier.run': run }
+  for (const value of Object.values(headers)) keepSecret(value)
+  return { url, headers, resource }
+}
+
+async function openNotices(
+  { notify = defaults.notify }: ObserverSettings,
+  run: string,
+  tell: (line: string) => void,
+) {
+  if (notify.length === 0) return undefined
+  const { openChannel } = await import('./notify/channels.ts')
+  const { openNotifier } = await import('./notify/notifier.ts')
+  const channels = await Promise.all(
+    notify.map(each => openNamed(undefined, () => openChannel(each, process.env))),
+  )
+  for (const secret of channels.flatMap(channel => channel.secrets)) keepSecret(secret)
+  keepSecretVariables(process.env)
+  return openNotifier({ run, channels, redact: withoutLikelySecrets, tell })
+}
+
+function openNotes(run: string) {
+  const tally = openRunTally(run)
+  const warnings: Omit<Warned, 'kind'>[] = []
+  const clock = new Set<string>()
+  let retries = 0
+  let scoringSeconds = 0
+  let earlyStop: ObserverNotes['earlyStop']
+  const workers = new Map<string, WorkerStatus>()
+  const listen = (event: RunEvent): void => {
+    tally.listen(event)
+    if (event.kind === 'warning') {
+      const { kind: _kind, ...warning } = event
+      warnings.push(warning)
+    } else if (event.kind === 'retry') retries++
+    else if (event.kind === 'score-end') scoringSeconds += event.seconds
+    else if (event.kind === 'concurrency-change') clock.add('adaptive concurrency')
+    else if (event.kind === 'budget-spent' && event.of === 'seconds') clock.add('a time budget')
+    else if (event.kind === 'workers') {
+      for (const worker of event.workers) workers.set(worker.id, worker)
+    } else if (event.kind === 'early-stop') {
+      const { kind: _kind, ...stop } = event
+      clock.add('an early stop')
+      earlyStop = stop
+    }
+  }
+  const together = (events: Together): void => {
+    if (events.kind === 'trees-end') scoringSeconds += events.scoringSeconds
+  }
+  const notes = {
+    listen: Object.assign(listen, { together }),
+    notices: undefined as ObserverNotes['notices'],
+    spans: undefined as ObserverNotes['spans'],
+    take: (): ObserverNotes => ({
+      warnings,
+      clock: [...clock],
+      retries,
+      scoringSeconds,
+      ...(tally.whole() && { tally: tally.whole()! }),
+      ...(earlyStop && { earlyStop }),
+      ...(workers.size > 0 && { workers: [...workers.values()] }),
+      ...(notes.notices && { notices: notes.notices }),
+      ...(notes.spans && { spans: notes.spans }),
+    }),
+  }
+  return notes
+}

@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest'
+import { type PlainTree, plainTree } from '../../../../test/plain-tree.ts'
+import type { Group } from '../../../base/core/group.ts'
+import type { GroupId, TaskId } from '../../../base/core/ids.ts'
+import type { Gradable } from '../../../base/core/trajectory.ts'
+import { random, seedOf } from '../../../base/math/random.ts'
+import type { Warned } from '../events.ts'
+import { openSentinels } from './open-sentinels.ts'
+
+const words = new Map([[9, 'please do it now']])
+const renderer = { decode: (ids: Int32Array) => [...ids].map(id => words.get(id) ?? '?').join('') }
+
+/** What sentinels say to a run of these trees, each a group of its own. */
+function watch(
+  trees: readonly PlainTree[],
+  rewards?: readonly number[],
+  { isOurs = false, members = 1 } = {},
+): readonly Warned[] {
+  const warnings: Warned[] = []
+  const listen = openSentinels({ renderer, isOurs }, warning => warnings.push(warning))
+  trees.forEach((parts, index) => {
+    const tree = plainTree({ task: `task-${index}`, answer: `answer ${index}`, ...parts })
+    listen({ kind: 'tree-end', tree })
+    const total = rewards?.[index] ?? index % 2
+    const reward = { total, parts: [{ name: 'right', score: total, weight: 1 }] }
+    const trajectory = tree.trajectories[0] as Gradable
+    const member = { tree, trajectory, reward, dropped: null, advantage: 0, weight: 1 }
+    const id = `group-${index}` as GroupId
+    const group: Group = {
+      id,
+      task: tree.task as TaskId,
+      members: new Array(members).fill(member),
+      unscored: [],
+    }
+    listen({ kind: 'group-end', group })
+  })
+  return warnings
+}
+
+const many = (count: number, parts: (index: number) => PlainTree = () => ({})): PlainTree[] =>
+  Array.from({ length: count }, (_, index) => parts(index))
+const names = (warnings: readonly Warned[]) => warnings.map(({ sentinel }) => sentinel)
+
+describe('sentinels', () => {
+  it('say with the first tree that log-probabilities are not the tempered ones', () => {
+    const warnings: Warned[] = []
+    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const tree = plainTree({ task: 'task', answer: 'answer' })
+    const cut = { ...tree, sampling: { ...tree.sampling, temperature: 1, topK: 20 } }
+    listen({ kind: 'tree-end', tree: cut })
+    listen({ kind: 'tree-end', tree: cut })
+    expect(warnings.map(({ sentinel, message }) => [sentinel, message])).toEqual([
+      [
+        'untempered-logprobs',
+        expect.stringMatching(/not the tempered ones: drawn with top-k 20/) as string,
+      ],
+    ])
+  })
+
+  it('say once that a condenser condensed nothing', () => {
+    const event = { kind: 'nothing-condensed', turn: 0, detail: 'no text has 200 characters' }
+    const [warning, ...more] = watch(many(3, () => ({ events: [event] })))
+    expect(more).toEqual([])
+    expect(warning).toMatchObject({
+      sentinel: 'nothing-condensed',
+      message: 'the opening of task task-0 was not condensed: no text has 200 characters',
+    })
+  })
+
+  it('say nothing about a run that goes well', () => {
+    const call = (index: number) => ({ input: { index }, output: String(index) })
+    expect(watch(many(300, index => ({ tools: 1, calls: [call(index)] })))).toEqual([])
+  })
+
+  it('tools that nobody calls', () => {
+    const [warning, ...others] = watch(many(60, () => ({ tools: 2 })))
+    expect(others).toEqual([])
+    expect(warning?.message).toBe('no tool was called in 24 trajectories although 2 are offered')
+    expect(warning?.likely).toContain('espalier doctor')
+    expect(watch(many(20, () => ({ tools: 2 })))).toEqual([])
+    const written = watch(many(60, index => ({ tools: 2, answer: `<tool_call>${index}` })))
+    expect(written[0]?.likely).toContain("the parser does not know this model's format")
+  })
+
+  it('calls that cannot be read', () => {
+    const calls = [{ problem: 'malformed-call' as const, output: 'could not be read' }]
+    const warnings = watch(many(60, () => ({ tools: 1, calls })))
+    expect(names(warnings)).toEqual(['parser-mismatch'])
+    expect(warnings[0]?.message).toBe('24 of 24 calls could not be read')
+  })
+
+  it('a tool that always says the same', () => {
+    const call = (index: number) => ({ input: { index }, output: 'error: no connection' })
+    const warnings = watch(many(80, index => ({ tools: 1, calls: [call(index)] })))
+    expect(names(warnings)).toEqual(['constant-observations'])
+    expect(warnings[0]?.message).toContain('answered all 48 calls')
+  })
+
+  it('rewards that are all equal', () => {
+    const [warning] = watch(many(60), new Array(60).fill(0))
+    expect(warning).toMatchObject({
+      sentinel: 'equal-rewards',
+      message: 'all 32 rewards of 32 groups are 0',
+      likely: expect.stringContaining('score --probe'),
+    })
+  })
+
+  it('an opening that is not in the prompt', () => {
+    const [warning] = watch(many(3, () => ({ opening: 'something else' })))
+    expect(warning?.sentinel).toBe('missing-opening')
+    expect(warning?.message).toContain('"something else"')
+  })
+
+  it('an opening that leaves no room for an answer, once', () => {
+    const warnings: Warned[] = []
+    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const tree = plainTree({ task: 'long', prompt: new Int32Array(700).fill(9) })
+    const [trajectory] = tree.trajectories
+    const outcome = { kind: 'truncated', limit: 'context' } as const
+    const end = tree.nodes[2]!.parent
+    const cut = { ...tree, trajectories: [{ ...trajectory!, outcome, turns: [], end }] }
+    listen({ kind: 'tree-end', tree: { ...tree, trajectories: [{ ...trajectory!, outcome }] } })
+    expect(names(warnings)).not.toContain('opening-too-long')
+    listen({ kind: 'tree-end', tree: cut })
+    listen({ kind: 'tree-end', tree: cut })
+    const said = warnings.filter(({ sentinel }) => sentinel === 'opening-too-long')
+    expect(said.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^the opening of task long has 700 tokens and leaves no room/),
+    ])
+  })
+
+  it('log-probabilities of another temperature, told from chance', () => {
+    const draw = random(seedOf('logprobs'))
+    const at = (temperature: number): readonly Warned[] =>
+      watch(
+        many(100, () => {
+          const size = 64
+          // A coin that lands on 1 with p; reported as if it had been drawn at temperature 1.
+          const p = 0.8
+          const powered = p ** (1 / temperature)
+          const drawn = powered / (powered + (1 - p) ** (1 / temperature))
+          const ids = Int32Array.from({ length: size }, () => (draw() < drawn ? 1 : 2))
+          const logprobs = Float32Array.from(ids, id => Math.log(id === 1 ? p : 1 - p))
+          const entropy = -(p * Math.log(p) + (1 - p) * Math.log(1 - p))
+          return { sampled: { ids, logprobs, entropies: new Float32Array(size).fill(entropy) } }
+        }),
+      )
+    expect(names(at(1))).toEqual([])
+    expect(names(at(0.5))).toEqual(['odd-logprobs'])
+    const greedy = watch(
+      many(60, () => ({ sampled: { ids: new Int32Array(50), logprobs: new Float32Array(50) } })),
+    )
+    expect(greedy[0]?.message).toContain('2000 of 2000 log-probabilities are 0')
+  })
+
+  it('collapse: of entropy, of length, to one answer', () => {
+    const surprise = (index: number) =>
+      Float32Array.from([1, 2, 3], () => (index < 70 ? -1 : -0.01))
+    const entropy = watch(many(200, index => ({ sampled: { logprobs: surprise(index) } })))
+    expect(names(entropy)).toEqual(['entropy-collapse'])
+    const length = watch(
+      many(200, index => ({ sampled: { ids: new Int32Array(index < 70 ? 50 : 5).fill(7) } })),
+    )
+    expect(names(length)).toEqual(['length-drift'])
+    const [warning] = watch(many(80, () => ({ answer: 'I cannot help' })))
+    expect(warning?.message).toBe(
+      '64 of the last 64 answers, to 64 different tasks, are "I cannot help"',
+    )
+  })
+
+  it('are quiet where there is nothing to fear', () => {
+    // Writing tools say the same each time, and agents end with the same word.
+    const call = (index: number) => ({ input: { index }, output: 'ok' })
+    expect(watch(many(300, index => ({ tools: 1, calls: [call(index)] })))).toEqual([])
+    // A policy that solves its tasks may be certain.
+    const logprobs = (index: number) => Float32Array.of(1, 2, 3).fill(index < 70 ? -1 : -0.01)
+    const certain = many(200, index => ({ sampled: { logprobs: logprobs(index) } }))
+    expect(watch(certain, new Array(200).fill(1).with(0, 0))).toEqual([])
+    // A model of ours that is merely bad.
+    const calls = [{ problem: 'malformed-call' as const, output: 'could not be read' }]
+    const bad = many(60, () => ({ tools: 1, calls }))
+    expect(watch(bad, undefined, { isOurs: true })).toEqual([])
+    const exact = many(60, () => ({
+      sampled: { ids: new Int32Array(50), logprobs: new Float32Array(50) },
+    }))
+    expect(watch(exact, undefined, { isOurs: true })).toEqual([])
+  })
+
+  it('groups without contrast, with the three usual causes', () => {
+    const [warning, ...others] = watch(many(60), undefined, { members: 4 })
+    expect(others).toEqual([])
+    expect(warning?.message).toContain('in each of 24 groups all attempts have the same reward')
+    expect(warning?.likely).toMatch(/one of three: .*teach it first.*temperature.*score --probe/)
+  })
+
+  it('failures are not taken for collapse', () => {
+    const outcome = { kind: 'failed', boundary: 'policy', message: 'no' } as const
+    const failed = watch(many(100, () => ({ answer: '', tools: 1, outcome })))
+    expect(names(failed)).toEqual([])
+  })
+})

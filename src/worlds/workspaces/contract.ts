@@ -1,0 +1,93 @@
+import type { Call } from '../../base/core/call.ts'
+import type { Isolation } from '../../base/core/environment.ts'
+import type { Finished } from '../sandboxes/run.ts'
+
+/** What bounds the commands of a workspace. */
+export interface WorkspaceLimits {
+  /** Seconds that a command may take by default. */
+  readonly seconds: number
+  /** Mebibytes of memory: of each process within walls of the system, of all in a container. */
+  readonly memory: number
+  /** Bytes kept of a command's output, and of its complaints. */
+  readonly outputBytes: number
+  /** Processes at one time, where the system bounds them. */
+  readonly processes: number
+  /** Mebibytes that all files may take together. */
+  readonly disk: number
+}
+
+/** The default limits. */
+export const usualLimits: WorkspaceLimits = {
+  seconds: 30,
+  memory: 4096,
+  outputBytes: 20_000,
+  processes: 128,
+  disk: 512,
+}
+
+/** Throws for a limit that is no number above 0, as code without types may give one. */
+export function checkLimits(limits: WorkspaceLimits): void {
+  for (const name of Object.keys(usualLimits)) {
+    const limit: unknown = Reflect.get(limits, name)
+    if (typeof limit === 'number' && limit > 0 && limit < Number.POSITIVE_INFINITY) continue
+    throw new RangeError(`limits.${name} of a workspace is ${limit}; it is a number above 0.`)
+  }
+}
+
+/** The default working folder inside; at the top level, so that it can be replaced with `put`. */
+export const usualFolder = '/agent'
+
+/** A folder of this machine that is put at a path inside. */
+export interface Put {
+  readonly from: string
+  /** From the root; a folder at the top, or one inside it. */
+  readonly to: string
+}
+
+/** What a workspace begins with. */
+export interface WorkspaceSource {
+  readonly puts: readonly Put[]
+  readonly workingFolder: string
+  /** Variables of every command. */
+  readonly variables?: Readonly<Record<string, string>> | undefined
+  /** What a container is made from: its image, or the folder of a Dockerfile. */
+  readonly image?: { readonly name: string } | { readonly build: string }
+  /** @default 'none' */
+  readonly network?: 'none' | 'outside' | undefined
+}
+
+/** How a command is run. */
+export interface CommandCall extends Call {
+  readonly input?: string | Uint8Array
+  readonly seconds?: number | undefined
+  readonly variables?: Readonly<Record<string, string>> | undefined
+}
+
+/** Folders and commands of one attempt, apart from this machine and from every other attempt. */
+export interface Workspace extends AsyncDisposable {
+  /** Runs a command to its end, or until its time is over; what it leaves running ends with it. */
+  run(command: readonly string[], call: CommandCall): Promise<Finished>
+  /** Puts a folder of this machine at the top; whatever was there is gone. */
+  put(put: Put, call: Call): Promise<void>
+  /** A copy that goes its own way from here. */
+  fork(call: Call): Promise<Workspace>
+}
+
+/** A way to isolate workspaces: walls of the system, containers, another machine. */
+export interface Workspaces extends AsyncDisposable {
+  readonly name: string
+  readonly isolation: Isolation
+  /** Set if it builds images itself, so that no Dockerfile has to be interpreted here. */
+  readonly buildsImages?: true
+  open(source: WorkspaceSource, call: Call): Promise<Workspace>
+}
+
+/** Thrown if the workspace itself failed, not the command inside it. */
+export class WorkspaceError extends Error {
+  override name = 'WorkspaceError'
+}
+
+/** Thrown for what no workspace of its kind can do: a mistake of whoever asks, not of the workspace. */
+export class ImpossibleError extends WorkspaceError {
+  override name = 'ImpossibleError'
+}

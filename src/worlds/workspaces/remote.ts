@@ -1,0 +1,217 @@
+import { z } from 'zod'
+import type { Call } from '../../base/core/call.ts'
+import { describeCause } from '../../base/core/failure.ts'
+import { keepSecret, keepSecretsIn } from '../../base/core/process/secrets.ts'
+import { delayOf, pause } from '../../base/core/process/timer.ts'
+import type { Finished } from '../sandboxes/run.ts'
+import { packFolder } from './archive.ts'
+import {
+  type CommandCall,
+  type Put,
+  type Workspace,
+  WorkspaceError,
+  type WorkspaceSource,
+  type Workspaces,
+} from './contract.ts'
+import { neverStopped, openShared } from './shared.ts'
+
+/** Where workspaces are kept on another machine. */
+export interface RemoteOptions {
+  /** The address of the server: `http://machine:8100`. */
+  readonly url: string
+  /** What is sent as bearer. */
+  readonly key?: string | undefined
+  /** Seconds to wait for a full server. @default 300 */
+  readonly patience?: number
+}
+
+/** The protocol of this client; a server that speaks another is refused. */
+export const sandboxProtocol = 1
+
+/** Most bytes of a sent folder, and of an answer. */
+export const mostArchive = 512 * 2 ** 20
+const mostAnswer = 64 * 2 ** 20
+
+/** Seconds that an answer may take beyond the command's own limit, and that other requests may take. */
+const graceSeconds = 60
+
+const about = z.object({
+  protocol: z.literal(sandboxProtocol),
+  name: z.string().max(200),
+  isolation: z.object({ standing: z.array(z.string()), missing: z.array(z.string()) }),
+  buildsImages: z.boolean().optional(),
+})
+const opened = z.object({ id: z.string().regex(/^[\w-]{1,64}$/) })
+const finished: z.ZodType<Finished> = z.object({
+  end: z.enum(['exited', 'out-of-time', 'stopped']),
+  code: z.int().min(0),
+  output: z.string(),
+  complaints: z.string(),
+  cut: z.int().min(0),
+})
+
+/**
+ * Workspaces on another machine, kept by a server of `espalier sandbox serve` or one that speaks the
+ * same few requests. Failures of that machine or of the connection are `WorkspaceError`s.
+ */
+export async function remoteWorkspaces(options: RemoteOptions): Promise<Workspaces> {
+  keepSecret(options.key)
+  keepSecretsIn(options.url)
+  const server = new Server(options)
+  const { name, isolation, buildsImages } = await server.ask(about, 'GET', '/', {
+    signal: AbortSignal.timeout(graceSeconds * 1000),
+  })
+  const send = openShared(folder => server.send('POST', '/images', folder, neverStopped))
+  const imageOf = async ({ image }: WorkspaceSource, call: Call): Promise<object | undefined> => {
+    if (!image || 'name' in image) return image
+    return { uploaded: await send(image.build, call) }
+  }
+  return {
+    name: `${name} at ${server.url}`,
+    isolation,
+    ...(buildsImages && { buildsImages }),
+    async open(source, call) {
+      const { workingFolder, variables, network } = source
+      const image = await imageOf(source, call)
+      const body = { workingFolder, variables, network, image }
+      const { id } = await server.ask(opened, 'POST', '/workspaces', { ...call, body })
+      const workspace = new RemoteWorkspace(server, id)
+      try {
+        for (const put of source.puts) await workspace.put(put, call)
+        return workspace
+      } catch (cause) {
+        await workspace[Symbol.asyncDispose]()
+        throw cause
+      }
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+class RemoteWorkspace implements Workspace {
+  readonly #server: Server
+  readonly #path: string
+
+  constructor(server: Server, id: string) {
+    this.#server = server
+    this.#path = `/workspaces/${id}`
+  }
+
+  async run(command: readonly string[], call: CommandCall): Promise<Finished> {
+    const { signal, input, seconds, variables } = call
+    const given = input === undefined ? undefined : Buffer.from(input).toString('base64')
+    const body = { command, input: given, seconds, variables }
+    const within = (seconds ?? 86_400) + graceSeconds
+    return await this.#server.ask(finished, 'POST', `${this.#path}/run`, { signal, body, within })
+  }
+
+  async put({ from, to }: Put, call: Call): Promise<void> {
+    await this.#server.send('PUT', `${this.#path}/files?to=${encodeURIComponent(to)}`, from, call)
+  }
+
+  async fork(call: Call): Promise<Workspace> {
+    const { id } = await this.#server.ask(opened, 'POST', `${this.#path}/fork`, {
+      ...call,
+      body: {},
+    })
+    return new RemoteWorkspace(this.#server, id)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const signal = AbortSignal.timeout(graceSeconds * 1000)
+    // If the server is gone, so are its workspaces; a living one ends idle ones itself.
+    await this.#server.ask(z.unknown(), 'DELETE', this.#path, { signal }).catch(() => undefined)
+  }
+}
+
+interface Asking extends Call {
+  readonly body?: object
+  readonly archive?: Buffer
+  /** Seconds until the answer has to be here. */
+  readonly within?: number
+}
+
+/** The requests of the protocol, and what can go wrong with each. */
+class Server {
+  readonly url: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #patience: number
+
+  constructor({ url, key, patience = 300 }: RemoteOptions) {
+    this.url = url.replace(/\/+$/, '')
+    this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
+    this.#patience = patience
+  }
+
+  /** Sends a folder of this machine; returns the id that the server gave it. */
+  async send(method: string, path: string, folder: string, call: Call): Promise<string> {
+    const archive = await packFolder(folder, { most: mostArchive, signal: call.signal })
+    return (await this.ask(opened, method, path, { ...call, archive, within: 1800 })).id
+  }
+
+  /** Asks, waits where the server is full, and reads the answer by its schema. */
+  async ask<T>(schema: z.ZodType<T>, method: string, path: string, asking: Asking): Promise<T> {
+    const giveUp = Date.now() + this.#patience * 1000
+    for (let wait = 100; ; wait = Math.min(2 * wait, 5000)) {
+      const { status, text } = await this.#exchange(method, path, asking)
+      if (status === 503 && Date.now() + wait < giveUp) {
+        await pause(wait, asking.signal)
+        continue
+      }
+      if (status < 200 || status > 299)
+        throw this.#broken(method, path, `${status} ${errorMessage(text)}`)
+      const read = schema.safeParse(tryJson(text))
+      if (read.success) return read.data
+      const problem = z.prettifyError(read.error).replaceAll('\n', ' ').slice(0, 300)
+      throw this.#broken(method, path, `not what the protocol has: ${problem}`)
+    }
+  }
+
+  async #exchange(method: string, path: string, asking: Asking) {
+    const { signal, body, archive, within = graceSeconds } = asking
+    const type = archive ? 'application/x-tar' : 'application/json'
+    const content = archive ?? (body && JSON.stringify(body))
+    try {
+      const response = await fetch(`${this.url}${path}`, {
+        method,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(delayOf(within))]),
+        headers: { ...this.#headers, ...(content !== undefined && { 'content-type': type }) },
+        ...(content !== undefined && { body: content }),
+      })
+      return { status: response.status, text: await bounded(response) }
+    } catch (cause) {
+      signal.throwIfAborted()
+      const why = cause instanceof Error ? (cause.cause ?? cause) : cause
+      throw this.#broken(method, path, describeCause(why))
+    }
+  }
+
+  #broken(method: string, path: string, why: string): WorkspaceError {
+    return new WorkspaceError(`the sandbox at ${this.url} (${method} ${path}): ${why}`)
+  }
+}
+
+async function bounded(response: Response): Promise<string> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += part.length
+    if (size > mostAnswer) throw new Error(`it answers more than ${mostAnswer} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
+
+/** The message of an error answer. */
+function errorMessage(text: string): string {
+  const read = z.object({ error: z.string() }).safeParse(tryJson(text))
+  return (read.success ? read.data.error : text).slice(0, 500)
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return text === '' ? {} : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
