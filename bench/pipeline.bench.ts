@@ -1,8 +1,8 @@
 import { singleTurn } from '../src/engine/environments/built-in/single-turn.ts'
 import { openSglang } from '../src/engine/policies/servers/sglang.ts'
+import { openEstimate } from '../src/engine/weigh/estimate.ts'
 import { type RollParts, rollGroups } from '../src/run/run/roll-groups.ts'
 import { byteModel, openRenderer } from '../src/run/settings/model-source.ts'
-import { openEstimate } from '../src/engine/weigh/estimate.ts'
 import type { Answer, Asked } from '../test/servers/serving.ts'
 import { openSglangServer } from '../test/servers/sglang.ts'
 

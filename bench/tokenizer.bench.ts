@@ -3,8 +3,8 @@
 // text once more; "invented" are words of which none comes twice, so that no cache can help.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { openTokenizer } from '@espalier/text/tokenizers'
+import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { corpora as gatherCorpora } from './peers/corpora.ts'
 
 const ROUNDS = 3

@@ -1,13 +1,17 @@
 // Makes the embedded base model from source and seed: `npm run base-model [DIR]`.
 // The plain kernel and one seed give the same bytes on every Node.
 import { openLanes } from '../src/base/core/lane.ts'
+import { random, randomAt, seedOf } from '../src/base/math/random.ts'
 import { desk } from '../src/engine/environments/desk/desk.ts'
-import { chanceDecision, deskPlayer, novicePlayer } from '../src/engine/environments/desk/players.ts'
+import {
+  chanceDecision,
+  deskPlayer,
+  novicePlayer,
+} from '../src/engine/environments/desk/players.ts'
 import type { Decision } from '../src/engine/environments/desk/rules.ts'
 import { type DeskTask, hintOf } from '../src/engine/environments/desk/task.ts'
 import { type Player, playWorld } from '../src/engine/environments/play.ts'
 import { mistakenWords } from '../src/learn/learn/demonstrations.ts'
-import { random, randomAt, seedOf } from '../src/base/math/random.ts'
 import type { Conversation } from '../src/learn/model/supervised.ts'
 import { teachModel } from '../src/learn/model/teach.ts'
 

@@ -30,7 +30,9 @@ const alone = 'worlds/interpreter/program'
 /** The rooms of `@espalier/text` that others may load. */
 export const textEntries = [
   'index',
-  ...['chat', 'jinja', 'parsers', 'patterns', 'python', 'tokenizers'].map(room => `${room}/index`),
+  ...['chat', 'jinja', 'parsers', 'patterns', 'python', 'signals', 'tokenizers'].map(
+    room => `${room}/index`,
+  ),
 ]
 
 const from = (folder, names) => names.map(name => `${folder}/${name}.ts`)

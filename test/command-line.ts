@@ -1,7 +1,7 @@
+import { describeCause } from '../src/base/core/failure.ts'
 import { exitCodeOf, firstCause } from '../src/cli/command.ts'
 import { loadCommand } from '../src/cli/commands.ts'
 import { readFlags } from '../src/cli/flags.ts'
-import { describeCause } from '../src/base/core/failure.ts'
 
 /** What a command printed and ended with. */
 export interface Ran {

@@ -1,6 +1,6 @@
+import { type Message, textOf } from '@espalier/text'
 import type { CondenseCall } from '../src/base/core/condenser.ts'
 import { openLane } from '../src/base/core/lane.ts'
-import { type Message, textOf } from '@espalier/text'
 import type { SpeakCall, Speaker, Speech } from '../src/base/core/speaker.ts'
 
 /** What a speaker was asked. */

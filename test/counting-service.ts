@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { environment } from '../src/engine/environments/environment.ts'
-import { tool } from '../src/engine/environments/tools/tool.ts'
 import { Rollouts } from '../src/doors/service/rollouts.ts'
 import { serveRollouts } from '../src/doors/service/rollouts-server.ts'
 import { Worlds, type WorldsOptions } from '../src/doors/service/rollouts-worlds.ts'
+import { environment } from '../src/engine/environments/environment.ts'
+import { tool } from '../src/engine/environments/tools/tool.ts'
 import { openEstimate } from '../src/engine/weigh/estimate.ts'
 import { dicePolicy, openByteRenderer } from './rolling.ts'
 

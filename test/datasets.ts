@@ -1,13 +1,13 @@
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect } from 'vitest'
-import { keywordCondenser } from '../src/engine/condensers/keyword.ts'
-import type { Task } from '../src/base/core/environment.ts'
 import type { Message } from '@espalier/text'
+import { expect } from 'vitest'
+import type { Task } from '../src/base/core/environment.ts'
+import { keywordCondenser } from '../src/engine/condensers/keyword.ts'
+import { type PassageTask, passages } from '../src/engine/environments/built-in/passages.ts'
 import type { DatasetOptions } from '../src/learn/datasets/build.ts'
 import { readSplits } from '../src/learn/datasets/splits.ts'
-import { type PassageTask, passages } from '../src/engine/environments/built-in/passages.ts'
 
 /** A signal that nothing aborts. */
 export const signal = new AbortController().signal

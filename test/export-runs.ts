@@ -1,6 +1,6 @@
+import type { Message } from '@espalier/text'
 import type { Group, Unscored, Weighted } from '../src/base/core/group.ts'
 import type { GroupId, TaskId, TreeId } from '../src/base/core/ids.ts'
-import type { Message } from '@espalier/text'
 import { plainSampling } from '../src/base/core/policy.ts'
 import { given, sampled } from '../src/base/core/segment.ts'
 import type { Gradable, Trajectory, Turn } from '../src/base/core/trajectory.ts'

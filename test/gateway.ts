@@ -1,16 +1,15 @@
+import type { AssistantMessage, Renderer, ToolDefinition } from '@espalier/text'
 import type { Environment, Task } from '../src/base/core/environment.ts'
 import type { Group } from '../src/base/core/group.ts'
 import { openLanes } from '../src/base/core/lane.ts'
-import type { AssistantMessage, ToolDefinition } from '@espalier/text'
 import type { Policy } from '../src/base/core/policy.ts'
-import type { Renderer } from '@espalier/text'
 import type { Tree } from '../src/base/core/tree.ts'
-import { openEnvironment } from '../src/engine/environments/registry.ts'
 import { elsewhere } from '../src/doors/gateway/elsewhere.ts'
 import { type OpenGatewayOptions, openGateway } from '../src/doors/gateway/open-gateway.ts'
 import { type GatewayServerOptions, serveGateway } from '../src/doors/gateway/server.ts'
-import type { RollParts } from '../src/run/run/roll-groups.ts'
+import { openEnvironment } from '../src/engine/environments/registry.ts'
 import { openEstimate } from '../src/engine/weigh/estimate.ts'
+import type { RollParts } from '../src/run/run/roll-groups.ts'
 
 /** What a gateway of a test is made of. */
 export interface TestGatewayOptions

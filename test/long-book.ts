@@ -1,6 +1,6 @@
+import type { ModelRenderer } from '@espalier/text/chat'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import type { ModelRenderer } from '@espalier/text/chat'
 import type { Condenser } from '../src/base/core/condenser.ts'
 import {
   type Policy,
@@ -10,9 +10,9 @@ import {
 } from '../src/base/core/policy.ts'
 import { rowsOf } from '../src/base/core/row.ts'
 import { idsTo, pathEnds, type Tree } from '../src/base/core/tree.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
 import { environment } from '../src/engine/environments/environment.ts'
 import { tool } from '../src/engine/environments/tools/tool.ts'
-import { random, seedOf } from '../src/base/math/random.ts'
 import { type CondenseSettings, defaultLimits, type Limits } from '../src/engine/rollout/attempt.ts'
 import { rollChain } from '../src/engine/rollout/chain.ts'
 import { attemptAt, call, contextOf, openByteRenderer } from './rolling.ts'

@@ -1,5 +1,5 @@
-import { afterEach } from 'vitest'
 import type { ModelRenderer } from '@espalier/text/chat'
+import { afterEach } from 'vitest'
 import type { Policy } from '../src/base/core/policy.ts'
 import { openCountingPolicy } from './counting-policy.ts'
 import { openTestGateway, type TestGatewayOptions } from './gateway.ts'

@@ -1,5 +1,5 @@
-import type { TaskId, TrajectoryId, TreeId } from '../src/base/core/ids.ts'
 import type { Message, ToolDefinition } from '@espalier/text'
+import type { TaskId, TrajectoryId, TreeId } from '../src/base/core/ids.ts'
 import type { Outcome } from '../src/base/core/outcome.ts'
 import { plainSampling, type Sampling } from '../src/base/core/policy.ts'
 import { given, type SampledParts, sampled } from '../src/base/core/segment.ts'

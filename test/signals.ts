@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { random, seedOf } from '../src/base/math/random.ts'
 import { environment } from '../src/engine/environments/environment.ts'
 import { tool } from '../src/engine/environments/tools/tool.ts'
 import type { Show } from '../src/learn/learn/demonstrations.ts'
-import { random, seedOf } from '../src/base/math/random.ts'
 
 const colours = ['red', 'amber', 'green'] as const
 const actions = { red: 'stop', amber: 'wait', green: 'go' } as const

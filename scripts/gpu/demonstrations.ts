@@ -4,22 +4,21 @@
 // OUT.bin holds, for every row, its length as int32 and then its ids, those to be learned with 2^30 added.
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
-import { readModelFolder } from '@espalier/text/chat'
-import { createRenderer } from '@espalier/text/chat'
+import { createRenderer, readModelFolder } from '@espalier/text/chat'
+import { toJavaScript } from '@espalier/text/python'
 import type { Environment } from '../../src/base/core/environment.ts'
 import { openLanes } from '../../src/base/core/lane.ts'
+import { random, seedOf, shuffle } from '../../src/base/math/random.ts'
 import { desk } from '../../src/engine/environments/desk/desk.ts'
 import { novicePlayer } from '../../src/engine/environments/desk/players.ts'
 import { type Player, playWorld } from '../../src/engine/environments/play.ts'
 import { replyOf } from '../../src/engine/environments/reply.ts'
+import type { User } from '../../src/engine/environments/users/user.ts'
+import { conversationRow } from '../../src/learn/model/supervised.ts'
 import type { DomainName } from '../../src/worlds/tau/domain.ts'
 import { tauEnvironment } from '../../src/worlds/tau/environment.ts'
 import { loadTau } from '../../src/worlds/tau/load.ts'
 import { STOP, type TauTaskData } from '../../src/worlds/tau/task.ts'
-import type { User } from '../../src/engine/environments/users/user.ts'
-import { random, seedOf, shuffle } from '../../src/base/math/random.ts'
-import { conversationRow } from '../../src/learn/model/supervised.ts'
-import { toJavaScript } from '@espalier/text/python'
 
 /** Added to an id that is to be learned. */
 const learned = 1 << 30

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import * as modules from 'node:module'
-import { onSignal } from '@espalier/text'
+import { onSignal } from '@espalier/text/signals'
 import { describeCause } from '../base/core/failure.ts'
 import { didYouMean } from '../base/core/names/nearest.ts'
 import { packageVersion } from '../base/core/process/package-version.ts'

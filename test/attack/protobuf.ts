@@ -1,5 +1,10 @@
 import { readForwardBackward, readSample } from '../../src/engine/policies/tinker/messages.ts'
-import { longBytes, openWireWriter, rawBytes, readWire } from '../../src/engine/policies/tinker/wire.ts'
+import {
+  longBytes,
+  openWireWriter,
+  rawBytes,
+  readWire,
+} from '../../src/engine/policies/tinker/wire.ts'
 import { type Attack, damagedBytes, hold, oneOf } from './attack.ts'
 
 /** A sample of two tokens, as Tinker answers. */

@@ -1,5 +1,5 @@
-import { validatorOf } from '../../src/engine/environments/tools/json-schema.ts'
 import { linearPattern, nativePattern } from '../../packages/text/src/patterns/pattern.ts'
+import { validatorOf } from '../../src/engine/environments/tools/json-schema.ts'
 import { type Attack, damagedJson, hold, oneOf, piecesOf } from './attack.ts'
 
 const schema = {

@@ -1,6 +1,12 @@
 import { readChatAnswer } from '../../src/engine/policies/servers/chat-answer.ts'
-import { openLlamaStream, readLlamaAnswer } from '../../src/engine/policies/servers/llama-cpp-answer.ts'
-import { openGeneratedStream, readGenerated } from '../../src/engine/policies/servers/sglang-answer.ts'
+import {
+  openLlamaStream,
+  readLlamaAnswer,
+} from '../../src/engine/policies/servers/llama-cpp-answer.ts'
+import {
+  openGeneratedStream,
+  readGenerated,
+} from '../../src/engine/policies/servers/sglang-answer.ts'
 import { openChoice, readChoices } from '../../src/engine/policies/servers/vllm-answer.ts'
 import { sampleOf } from '../../src/engine/policies/tinker/messages.ts'
 import { readEvents } from '../../src/engine/policies/transport/events.ts'

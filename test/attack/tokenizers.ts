@@ -1,5 +1,5 @@
-import { unitOfByte } from '../../packages/text/src/tokenizers/byte-level/byte-alphabet.ts'
 import { openTokenizer } from '@espalier/text/tokenizers'
+import { unitOfByte } from '../../packages/text/src/tokenizers/byte-level/byte-alphabet.ts'
 import { type Attack, damagedJson, hold, oneOf, piecesOf } from './attack.ts'
 
 const flags = { special: true, lstrip: false, rstrip: false, single_word: false, normalized: true }

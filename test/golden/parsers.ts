@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ToolDefinition } from '@espalier/text'
+import { parseJson, toJavaScript } from '@espalier/text/python'
 import {
   type OutputParser,
   openParser,
@@ -10,8 +11,6 @@ import {
   type ToolFormat,
 } from '../../packages/text/src/parsers/parser.ts'
 import { parameterSchema, schemaTypes } from '../../packages/text/src/parsers/schema.ts'
-import { parseJson } from '@espalier/text/python'
-import { toJavaScript } from '@espalier/text/python'
 import type { GoldenResult, GoldenSuite } from './suite.ts'
 
 interface NamedCall {

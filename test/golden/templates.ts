@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import type { PythonDict, PythonValue } from '@espalier/text/python'
+import { parseJson } from '@espalier/text/python'
 import type { Template } from '../../packages/text/src/jinja/template.ts'
 import { compileTemplate } from '../../packages/text/src/jinja/template.ts'
-import { parseJson } from '@espalier/text/python'
-import type { PythonDict, PythonValue } from '@espalier/text/python'
 import type { GoldenSuite } from './suite.ts'
 
 /** The day on which the reference answers were made. */

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { plainSampling, type TokenSample } from '../../src/base/core/policy.ts'
-import { openTinkerTrainer } from '../../src/learn/learn/tinker/trainer.ts'
 import { openTinkerSession, type TinkerSession } from '../../src/engine/policies/tinker/session.ts'
+import { openTinkerTrainer } from '../../src/learn/learn/tinker/trainer.ts'
 import { chainGroup } from '../export-runs.ts'
 
 /** Something that has to hold of a server, and whether it does. */

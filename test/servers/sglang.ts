@@ -1,4 +1,7 @@
-import type { PolicyScene, StagedPolicy } from '../../src/base/core/conformance/policy.conformance.ts'
+import type {
+  PolicyScene,
+  StagedPolicy,
+} from '../../src/base/core/conformance/policy.conformance.ts'
 import type { Policy } from '../../src/base/core/policy.ts'
 import type { SglangOptions } from '../../src/engine/policies/servers/sglang.ts'
 import {

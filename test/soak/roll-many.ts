@@ -1,8 +1,8 @@
 // Rolls many short attempts into a run folder and prints its memory now and then, as JSON lines.
 // node --expose-gc --import tsx test/soak/roll-many.ts ROLLOUTS FOLDER
 import { singleTurn } from '../../src/engine/environments/built-in/single-turn.ts'
-import { rollIntoRun } from '../../src/run/run/open-run-folder.ts'
 import { openEstimate } from '../../src/engine/weigh/estimate.ts'
+import { rollIntoRun } from '../../src/run/run/open-run-folder.ts'
 import { openCountingPolicy } from '../counting-policy.ts'
 import { openByteRenderer } from '../rolling.ts'
 

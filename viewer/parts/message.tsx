@@ -1,5 +1,5 @@
-import type { ComponentChildren } from 'preact'
 import { type Content, type Message, textOf } from '@espalier/text'
+import type { ComponentChildren } from 'preact'
 import type { CallRecord } from '../../src/base/core/tool.ts'
 import { formatArguments, formatCount, formatSeconds } from '../data/format.ts'
 

@@ -1,5 +1,5 @@
 // The embedded model: a training step (forward, backward, AdamW), and sampling 64 at once.
-import { type ModelShape, openModel } from '../../../dist/model/model.js'
+import { type ModelShape, openModel } from '../../../src/learn/model/model.ts'
 import { printFigures, readWork } from './side.ts'
 
 const work = await readWork<{

@@ -11,4 +11,3 @@ export {
   textOf,
 } from './message.ts'
 export type { Bridge, History, Renderer, TurnPiece } from './renderer.ts'
-export { holdLoop, onSignal } from './signals.ts'

@@ -1,5 +1,4 @@
 import type { Call } from './call.ts'
-import { packageFolder } from './process/package-folder.ts'
 
 /** The contracts whose implementations can fail. */
 export const boundaries = [
@@ -82,8 +81,9 @@ export function generalised(message: string): string {
   return message.replace(/\d+(?!\d*\)$)/g, 'N').slice(0, 200)
 }
 
-/** The folders of this program's own code. */
-const homes = ['src/', 'dist/', 'packages/'].map(folder => new URL(folder, packageFolder).href)
+/** The folders of this program's own code, as far as this file knows where it lies; bundles may hide it. */
+const root = /^(.*\/)(?:src|dist)\//.exec(import.meta.url ?? '')?.[1] ?? 'file:///espalier/'
+const homes = ['src/', 'dist/', 'packages/'].map(folder => root + folder)
 
 /** How many stack lines are looked at: frames further up called us and did not fail. */
 const depth = 30

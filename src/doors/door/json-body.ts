@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { holdLoop } from '@espalier/text'
+import { holdLoop } from '@espalier/text/signals'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type BodyMemory, openBodyMemory } from './body-memory.ts'
 import { BodyReader } from './known-body.ts'

@@ -4,11 +4,11 @@ import { builtFile } from '../../base/core/process/package-folder.ts'
 import { type CompiledKernels, webAssembly } from './engine/webassembly.ts'
 import type { Kernel } from './protocol.ts'
 
-/** The compiled worker and kernels lie here. */
+/** The compiled kernels lie here. */
 const folder = builtFile('learn/model/wasm/')
 
 /** The file that a model's threads run: one bundle, since workers cannot load TypeScript. */
-export const workerFile = new URL('worker.js', folder)
+export const workerFile = builtFile('learn/model/engine/worker.js')
 
 /** Loads the kernels: those asked for, or the fastest that this runtime can run. */
 export async function loadKernel(

@@ -1,10 +1,10 @@
+import type { PythonValue } from '@espalier/text/python'
+import { dumps } from '@espalier/text/python'
 import type { TauDomain } from '../../../src/worlds/tau/domain.ts'
 import { rewardToPython, toInfo } from '../../../src/worlds/tau/results.ts'
 import type { TauReward } from '../../../src/worlds/tau/reward.ts'
 import { RESPOND, STOP, type TauAction, type TauTask } from '../../../src/worlds/tau/task.ts'
 import { openTauWorld, type TauWorld } from '../../../src/worlds/tau/world.ts'
-import { dumps } from '@espalier/text/python'
-import type { PythonValue } from '@espalier/text/python'
 import {
   action,
   differ,

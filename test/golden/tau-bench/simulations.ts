@@ -1,13 +1,13 @@
 import type { AssistantMessage, Message, ToolCall } from '@espalier/text'
+import { dumps } from '@espalier/text/python'
 import type { Speaker } from '../../../src/base/core/speaker.ts'
+import { SimulatedUser } from '../../../src/engine/environments/users/simulated.ts'
+import type { UserStrategy } from '../../../src/engine/environments/users/strategy.ts'
 import { type AgentKind, type TauAgent, tauAgent } from '../../../src/worlds/tau/agents.ts'
 import { userPrompts } from '../../../src/worlds/tau/prompts.ts'
 import { toInfo } from '../../../src/worlds/tau/results.ts'
 import type { TauTask } from '../../../src/worlds/tau/task.ts'
 import { openTauWorld } from '../../../src/worlds/tau/world.ts'
-import { SimulatedUser } from '../../../src/engine/environments/users/simulated.ts'
-import type { UserStrategy } from '../../../src/engine/environments/users/strategy.ts'
-import { dumps } from '@espalier/text/python'
 import { type Stepped, stepWithUser } from './replays.ts'
 import {
   differ,

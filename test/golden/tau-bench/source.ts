@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import type { PythonDict } from '@espalier/text/python'
+import { parseJson } from '@espalier/text/python'
 import type { DomainName, TauDomain } from '../../../src/worlds/tau/domain.ts'
 import { loadTau } from '../../../src/worlds/tau/load.ts'
 import type { TauAction, TauTask } from '../../../src/worlds/tau/task.ts'
-import { parseJson } from '@espalier/text/python'
-import type { PythonDict } from '@espalier/text/python'
 import type { Foreign } from '../../foreign.ts'
 
 /** A row of a golden file, parsed as JavaScript; which fields it has depends on the file. */

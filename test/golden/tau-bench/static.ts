@@ -1,11 +1,10 @@
+import { dumps, fromJavaScript, type PythonDict } from '@espalier/text/python'
+import type { UserStrategy } from '../../../src/engine/environments/users/strategy.ts'
 import { tauAgent } from '../../../src/worlds/tau/agents.ts'
 import type { TauDomain } from '../../../src/worlds/tau/domain.ts'
 import { policyInstruction, userPrompts } from '../../../src/worlds/tau/prompts.ts'
 import { taskToPython } from '../../../src/worlds/tau/results.ts'
 import { openTauWorld } from '../../../src/worlds/tau/world.ts'
-import type { UserStrategy } from '../../../src/engine/environments/users/strategy.ts'
-import { dumps } from '@espalier/text/python'
-import { fromJavaScript, type PythonDict } from '@espalier/text/python'
 import {
   differ,
   firstOf,

@@ -1,9 +1,7 @@
+import type { PythonValue } from '@espalier/text/python'
+import { dumps, parseJson } from '@espalier/text/python'
 import { taskWorld } from '../../../src/worlds/tau2/evaluate.ts'
-import type {
-  SpokenMessage,
-  Tau2Message,
-  Tau2ToolCall,
-} from '../../../src/worlds/tau2/message.ts'
+import type { SpokenMessage, Tau2Message, Tau2ToolCall } from '../../../src/worlds/tau2/message.ts'
 import { agentView, Orchestrator, userView } from '../../../src/worlds/tau2/orchestrator.ts'
 import {
   type Dict,
@@ -14,8 +12,6 @@ import {
 import { advertised } from '../../../src/worlds/tau2/schema.ts'
 import type { Requestor } from '../../../src/worlds/tau2/task.ts'
 import { userToolNames } from '../../../src/worlds/tau2/user.ts'
-import { dumps, parseJson } from '@espalier/text/python'
-import type { PythonValue } from '@espalier/text/python'
 import {
   argumentsOf,
   differ,

@@ -1,16 +1,12 @@
+import { parseJson } from '@espalier/text/python'
 import { canonicalText } from '../../../src/worlds/tau2/database.ts'
 import { checkCommunicated, matchesAction } from '../../../src/worlds/tau2/evaluate.ts'
-import {
-  computeMetrics,
-  type MeasuredRun,
-  passHatK,
-} from '../../../src/worlds/tau2/metrics.ts'
+import { computeMetrics, type MeasuredRun, passHatK } from '../../../src/worlds/tau2/metrics.ts'
 import { builtinNames, classes } from '../../../src/worlds/tau2/program/builtins.ts'
 import { call } from '../../../src/worlds/tau2/program/call.ts'
 import { indent } from '../../../src/worlds/tau2/program/lines.ts'
 import { PythonError, type Value } from '../../../src/worlds/tau2/program/values.ts'
 import { toJsonText } from '../../../src/worlds/tau2/world.ts'
-import { parseJson } from '@espalier/text/python'
 import { argumentsOf, differ, firstOf, type Problem, sha256, type Tau2Row } from './source.ts'
 
 export function checkValue(row: Tau2Row): Problem {

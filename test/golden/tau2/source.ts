@@ -1,14 +1,10 @@
 import { createHash } from 'node:crypto'
+import { parseJson } from '@espalier/text/python'
 import { Checkout, domainPath } from '../../../src/worlds/tau2/data/checkout.ts'
-import {
-  type DomainName,
-  type Retrieval,
-  Tau2Domain,
-} from '../../../src/worlds/tau2/domain.ts'
+import { type DomainName, type Retrieval, Tau2Domain } from '../../../src/worlds/tau2/domain.ts'
 import type { Dict } from '../../../src/worlds/tau2/program/values.ts'
 import { Prompts } from '../../../src/worlds/tau2/prompts.ts'
 import type { Tau2Task } from '../../../src/worlds/tau2/task.ts'
-import { parseJson } from '@espalier/text/python'
 import type { Foreign } from '../../foreign.ts'
 
 /** A row of a golden file; its fields depend on the kind of row. */

@@ -1,3 +1,4 @@
+import { dumps } from '@espalier/text/python'
 import { domainPath } from '../../../src/worlds/tau2/data/checkout.ts'
 import {
   grepDocuments,
@@ -20,7 +21,6 @@ import {
 import { toolsOf } from '../../../src/worlds/tau2/toolkit.ts'
 import { userToolNames } from '../../../src/worlds/tau2/user.ts'
 import { Tau2World } from '../../../src/worlds/tau2/world.ts'
-import { dumps } from '@espalier/text/python'
 import {
   differ,
   firstOf,

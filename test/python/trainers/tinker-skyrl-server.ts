@@ -5,15 +5,18 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { textOf } from '@espalier/text'
 import { z } from 'zod'
 import { type Group, reasonsUnscored } from '../../../src/base/core/group.ts'
-import { textOf } from '@espalier/text'
 import { environment } from '../../../src/engine/environments/environment.ts'
+import {
+  openTinkerSession,
+  type TinkerSession,
+} from '../../../src/engine/policies/tinker/session.ts'
+import { openEstimate } from '../../../src/engine/weigh/estimate.ts'
 import { openTinkerTrainer } from '../../../src/learn/learn/tinker/trainer.ts'
-import { openTinkerSession, type TinkerSession } from '../../../src/engine/policies/tinker/session.ts'
 import { rollGroups } from '../../../src/run/run/roll-groups.ts'
 import { groupRows } from '../../../src/run/sinks/row-record.ts'
-import { openEstimate } from '../../../src/engine/weigh/estimate.ts'
 import { openByteRenderer } from '../../rolling.ts'
 
 const steps = 14

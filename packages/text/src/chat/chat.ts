@@ -12,7 +12,7 @@ import {
 } from '../message.ts'
 import { parseJson } from '../python/json.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
-import { holdLoop } from '../signals.ts'
+import { holdLoop } from '../signals/index.ts'
 import { openControlMatcher } from '../tokenizers/control-matcher.ts'
 import { isWhiteSpace, tokenRoles } from '../tokenizers/controls.ts'
 import type { ControlToken, Tokenizer } from '../tokenizers/tokenizer.ts'

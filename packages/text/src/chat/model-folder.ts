@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { holdLoop } from '../signals.ts'
+import { holdLoop } from '../signals/index.ts'
 
 /** The largest file that is read: several times the largest published vocabulary. */
 const largestFile = 256 * 2 ** 20

@@ -9,7 +9,7 @@ import {
   toolFormats,
 } from '../parsers/parser.ts'
 import type { BridgeRequest, History, Renderer } from '../renderer.ts'
-import { holdLoop } from '../signals.ts'
+import { holdLoop } from '../signals/index.ts'
 import { openTokenizer, type Tokenizer } from '../tokenizers/tokenizer.ts'
 import { type BridgeContext, bridgeIds, concat } from './bridge.ts'
 import { calibrate, type Profile } from './calibration/calibration.ts'

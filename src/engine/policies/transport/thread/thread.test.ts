@@ -5,6 +5,7 @@ import {
   expectTokens,
   sampleRequest,
 } from '../../../../base/core/conformance/policy.conformance.ts'
+import { builtFile } from '../../../../base/core/process/package-folder.ts'
 import { openSglang } from '../../servers/sglang.ts'
 import { openServerThread } from './thread.ts'
 
@@ -13,7 +14,7 @@ const call = () => ({ signal: AbortSignal.timeout(50_000) })
 function watchedThread() {
   const workers: Worker[] = []
   const thread = openServerThread(() => {
-    const worker = new Worker(new URL('./built/worker.js', import.meta.url), {
+    const worker = new Worker(builtFile('engine/policies/transport/thread/worker.js'), {
       execArgv: [],
     })
     workers.push(worker)

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { holdLoop, onSignal } from './signals.ts'
+import { holdLoop, onSignal } from './index.ts'
 
 it('H6: signals have no answer while the loop is held, and have it again when it turns', async () => {
   const before = process.listenerCount('SIGUSR2')
