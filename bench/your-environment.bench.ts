@@ -6,7 +6,7 @@ import { followTriage, wordsOf } from '../test/end-to-end/page-commands.ts'
 /** The first is the page's own seed; the others were not tried while its settings were chosen. */
 const seeds = [0, 1, 2]
 
-/** The eight commands of docs/your-environment.md: how long each takes, and the results, by seed. */
+/** The eight commands of docs/start/your-environment.md: how long each takes, and the results, by seed. */
 export async function bench({ json }: { json: boolean }): Promise<object> {
   const figures = seeds.map(seed => measure(seed))
   if (!json) for (const figure of figures) print(figure)

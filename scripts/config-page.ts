@@ -1,4 +1,4 @@
-// Writes docs/config.md from the table of settings: tsx scripts/config-page.ts
+// Writes docs/reference/config.md from the table of settings: tsx scripts/config-page.ts
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Setting } from '../src/run/settings/setting.ts'
@@ -80,4 +80,4 @@ function cell(text: string): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  writeFileSync('docs/config.md', configPage())
+  writeFileSync('docs/reference/config.md', configPage())

@@ -13,7 +13,7 @@ import { tryWeights, type WeightsReport } from './servers/try-weights.ts'
 
 const help = `npm run servers -- [--vllm URL] [--sglang URL] [--llama-cpp URL] [--chat URL] --model DIR [options]
 
-Samples from servers that you started (docs/servers.md says how, also on a CPU), scores every token
+Samples from servers that you started (docs/guides/servers.md says how, also on a CPU), scores every token
 again with the server and with PyTorch, and prints a table of what was found. Servers that only chat
 (--chat, such as transformers serve) give no token ids: they are asked for messages, and for a seed twice.
 
@@ -22,7 +22,7 @@ again with the server and with PyTorch, and prints a table of what was found. Se
   --served-model  the name under which they serve it, where they have to be told (transformers serve: DIR)
   --samples N     samples at each temperature (default 8)
   --weights DIR   another model of the same shape: loaded into each server as train does after a step,
-                  scored with PyTorch, and the first one loaded again (docs/weight-sync.md says which
+                  scored with PyTorch, and the first one loaded again (docs/guides/weight-sync.md says which
                   flags servers need for that); needs --python
   --record FILE   writes what the servers answered as JSON lines, in the form of test/fixtures/servers
   --json          one JSON object per server`

@@ -24,7 +24,7 @@ What a trainer cannot do exactly is refused by the export, and the table says so
   --rllm DIR      a checkout of rLLM
   --openenv PATH  a Python that has OpenEnv (pip install openenv==0.10.0): its servers played by ours,
                   its clients playing ours; where it has TRL too, TRL trains on an environment of ours
-  --tuft URL      a TuFT server that runs, and --twinkle URL a Twinkle one (docs/tinker.md says how to start
+  --tuft URL      a TuFT server that runs, and --twinkle URL a Twinkle one (docs/guides/tinker.md says how to start
                   them on a CPU): our driver samples, scores, trains and saves there
   --key KEY       the key that those servers ask for
   --record FILE   writes what they answered as JSON lines, in the form of test/fixtures/servers

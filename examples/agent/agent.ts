@@ -1,5 +1,5 @@
 // The same agent, made trainable: a task, the function that runs it, and the reward of its result.
-// docs/agents.md has the two commands that teach and train it.
+// docs/start/agents.md has the two commands that teach and train it.
 import { agent, random, seedOf } from 'espalier'
 import { z } from 'zod'
 import { type Help, type Order, support } from './support.ts'

@@ -1,4 +1,4 @@
-// A player that walks over OpenEnv's grid at random. docs/openenv.md trains from here.
+// A player that walks over OpenEnv's grid at random. docs/guides/openenv.md trains from here.
 import { random, seedOf } from 'espalier'
 
 const moves = ['UP', 'DOWN', 'DOWN', 'LEFT', 'RIGHT', 'RIGHT']

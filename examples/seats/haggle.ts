@@ -1,4 +1,4 @@
-// Two who haggle over a price, each knowing only their own side. docs/seats.md trains both.
+// Two who haggle over a price, each knowing only their own side. docs/guides/seats.md trains both.
 import { agent, type Message, random, type Speaker, seedOf } from 'espalier'
 import { z } from 'zod'
 

@@ -1,5 +1,5 @@
 // Support triage: a ticket comes in, its customer is looked up, and it goes to a queue with a
-// priority, or is closed. docs/your-environment.md takes it from here to a trained model.
+// priority, or is closed. docs/start/your-environment.md takes it from here to a trained model.
 import { environment, tool } from 'espalier'
 import { z } from 'zod'
 

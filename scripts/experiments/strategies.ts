@@ -149,7 +149,7 @@ const blocks: readonly {
 
 const folder = 'runs/experiments'
 
-/** Runs what is not measured yet, and writes docs/experiments.md with its plot. */
+/** Runs what is not measured yet, and writes docs/guides/experiments.md with its plot. */
 export async function strategies(options: {
   readonly seeds?: number
   readonly tokens?: number
@@ -205,7 +205,7 @@ function readKnown(file: string): Map<string, Kept> {
 function writePage(measured: readonly Kept[], budget: Budget, seeds: number): string {
   const of = (name: string): readonly Kept[] =>
     measured.filter(({ arm }) => arm === name).sort((a, b) => a.seed - b.seed)
-  const page = 'docs/experiments.md'
+  const page = 'docs/guides/experiments.md'
   const before = existsSync(page) ? readFileSync(page, 'utf8') : ''
   const tables = blocks.map(({ title, question, arms }) => {
     const base = of(arms[0]!.name)
@@ -232,7 +232,7 @@ function writePage(measured: readonly Kept[], budget: Budget, seeds: number): st
   const [first] = blocks
   if (first!.arms.every(({ name }) => of(name).length > 0)) {
     writeFileSync(
-      'docs/experiments-strategies.svg',
+      'docs/images/experiments-strategies.svg',
       plotCurves(first!.arms.map(({ name }) => ({ name, runs: of(name) }))),
     )
   }

@@ -1,6 +1,6 @@
 """What learn.py measured, as one small file and one picture: python scripts/gpu/curves.py runs/gpu docs/one-gpu
 
-Writes docs/one-gpu.jsonl (teaching, then every run's figures and its curve) and docs/one-gpu.svg (success of the
+Writes docs/guides/one-gpu.jsonl (teaching, then every run's figures and its curve) and docs/images/one-gpu.svg (success of the
 training batches, step by step).
 """
 

@@ -44,7 +44,7 @@ export function bestModelLines(best: BestModel, config: Config): readonly string
     ...(success > before
       ? []
       : [
-          `            no better than the ${before.toFixed(3)} before training: more steps, or docs/reading-a-run.md of the package`,
+          `            no better than the ${before.toFixed(3)} before training: more steps, or docs/start/reading-a-run.md of the package`,
         ]),
     ...modelLines(folder, {
       config: { ...config, ...(split !== undefined && { split }) },

@@ -6,7 +6,7 @@ import { commandsOf, wordsOf } from './page-commands.ts'
 
 it('every command of the first ten minutes works', { timeout: 180_000 }, () => {
   let folder = scratch()
-  const commands = commandsOf('docs/first-ten-minutes.md')
+  const commands = commandsOf('docs/start/first-ten-minutes.md')
   expect(commands.length).toBeGreaterThan(10)
   for (const command of commands) {
     if (command.startsWith('cd ')) {

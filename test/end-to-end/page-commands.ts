@@ -32,7 +32,7 @@ export interface Followed {
 export function* followTriage(folder: string, seed = 0): Generator<Followed> {
   cpSync('examples/triage', folder, { recursive: true })
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
-  for (const command of commandsOf('docs/your-environment.md')) {
+  for (const command of commandsOf('docs/start/your-environment.md')) {
     const words = wordsOf(command)
     const seeded = seed !== 0 && ['teach', 'roll', 'train', 'eval'].includes(words[0]!)
     const start = performance.now()

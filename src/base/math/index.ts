@@ -1,5 +1,5 @@
 /**
- * Numbers in, numbers out: every formula of `docs/mathematics.md`. The functions are pure, work on typed
+ * Numbers in, numbers out: every formula of `docs/reference/mathematics.md`. The functions are pure, work on typed
  * arrays in float64, and refuse what does not fit with both numbers named.
  */
 export {

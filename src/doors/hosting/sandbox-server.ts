@@ -42,7 +42,7 @@ const running = z.object({
   variables: texts,
 })
 
-/** Serves workspaces of this machine to others: docs/workspace.md has the requests. */
+/** Serves workspaces of this machine to others: docs/guides/workspace.md has the requests. */
 export async function serveSandbox(
   workspaces: Workspaces,
   options: SandboxServerOptions = {},

@@ -124,7 +124,7 @@ function isolationLine({ by, standing, missing }: Isolation): string {
   if (standing.includes('network')) return `walls around code: ${standing.join(', ')}${held}`
   return (
     `WARNING: code of the policy runs without walls of the system against ${missing.join(', ')}${held}. ` +
-    'Roll only policies that you trust here, or see docs/threat-model.md'
+    'Roll only policies that you trust here, or see docs/reference/threat-model.md'
   )
 }
 
