@@ -3,11 +3,11 @@ import { closeSync, createWriteStream, existsSync, openSync, readSync, statSync 
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
 import type { Output } from '../sinks/format.ts'
 import { isRun, runPaths } from '../store/run-folder.ts'
-import { StoreError } from '../store/store-error.ts'
 
 /** Refuses, before work begins, a file that cannot be written: its place is taken, or its folder does not exist. */
 export function checkOutputFile(flag: string, path: string): void {

@@ -3,8 +3,8 @@ import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
-import { StoreError } from './store-error.ts'
 
 /** The holder of a lock: a process on a machine; `started` distinguishes it from later ones with the same id. */
 interface Owner {
