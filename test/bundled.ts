@@ -12,6 +12,7 @@ export async function bundled(source: URL): Promise<string> {
     bundle: true,
     platform: 'node',
     format: 'esm',
+    target: 'node20',
     logLevel: 'silent',
   })
   return outfile

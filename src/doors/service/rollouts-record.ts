@@ -106,8 +106,8 @@ function parseLine(line: string): Line {
   try {
     return JSON.parse(line) as Line
   } catch (cause) {
-    for (let at = line.length; (at = line.lastIndexOf('{"kind":"', at - 1)) > 0; ) {
-      const last = parsed(line.slice(at))
+    for (const { index } of [...line.matchAll(/\{"kind":"/g)].reverse()) {
+      const last = index > 0 ? parsed(line.slice(index)) : undefined
       if (last !== undefined) return last as Line
     }
     throw cause

@@ -120,7 +120,7 @@ export async function openRun(
     const close = async (ending: Partial<RunManifest>): Promise<void> => {
       await unfinished?.[Symbol.asyncDispose]()
       // If the disk is full, the manifest still says `running`; the run can be resumed all the same.
-      await writeManifest(out, { ...manifest, ...ending }).catch(() => {})
+      if (!writer.isLost?.()) await writeManifest(out, { ...manifest, ...ending }).catch(() => {})
       await writer[Symbol.asyncDispose]()
     }
     let isClosed = false

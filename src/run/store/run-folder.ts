@@ -9,7 +9,7 @@ import { nearFile } from '../../base/core/names/near-file.ts'
 import { commandLine } from '../../base/core/names/program-name.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
-import { lockFile, mayBeHeld } from './lock.ts'
+import { type HeldLock, lockFile, mayBeHeld } from './lock.ts'
 
 /** The version of the run folder's layout that this program writes; it reads all up to it. */
 export const runFormat = 3
@@ -139,7 +139,7 @@ async function whyNotIn(folder: string): Promise<unknown> {
  * Makes a run folder; one that already holds a run is refused. Returns the writer's lock, which is
  * taken before anything is read or written, so that of two processes only one begins the run.
  */
-export async function createRun(folder: string, manifest: RunManifest): Promise<AsyncDisposable> {
+export async function createRun(folder: string, manifest: RunManifest): Promise<HeldLock> {
   const paths = runPaths(folder)
   if (isFile(folder)) {
     throw new SettingError(`${folder} is a file: --out names a folder for the run`)

@@ -39,3 +39,14 @@ function refusalOf(path: string, found: Stats): OddFileError | undefined {
   const odd = oddnessOf(found)
   return odd === undefined ? undefined : new OddFileError(`${path} is ${odd}, not a plain file`)
 }
+
+/** The text of a plain file; undefined where there is none. */
+export async function readPlain(path: string): Promise<string | undefined> {
+  try {
+    await using handle = await openPlain(path, 'read')
+    return await handle.readFile('utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw cause
+  }
+}

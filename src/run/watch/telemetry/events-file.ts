@@ -39,7 +39,9 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
   const flush = (): void => {
     const { length } = lines
     if (length === 0) return
-    const over = (): void => void (waiting -= length)
+    const over = (): void => {
+      waiting -= length
+    }
     file.append(lines).then(over, over)
     waiting += length
     lines = ''
