@@ -70,7 +70,9 @@ export async function openOutputFile(path: string, appears: Appearance): Promise
   const written = appears === 'whole' ? `${path}.partial` : path
   const stream = await naming(path, async () => {
     await mkdir(dirname(resolve(path)), { recursive: true })
-    const opened = createWriteStream(written)
+    // What a killed export left, or somebody put there, is not written into.
+    if (appears === 'whole') await rm(written, { force: true })
+    const opened = createWriteStream(written, { flags: appears === 'whole' ? 'wx' : 'w' })
     await once(opened, 'open')
     return opened
   })

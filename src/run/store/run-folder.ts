@@ -10,6 +10,7 @@ import { commandLine } from '../../base/core/names/program-name.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
 import { type HeldLock, lockFile, mayBeHeld } from './lock.ts'
+import { refuseOddFiles } from './odd-files.ts'
 
 /** The version of the run folder's layout that this program writes; it reads all up to it. */
 export const runFormat = 3
@@ -209,6 +210,7 @@ export async function readManifest(folder: string): Promise<RunManifest> {
   if (!existsSync(path)) {
     throw new SettingError(`${folder} is not a run: ${whatInstead(folder)}`)
   }
+  await refuseOddFiles(runPaths(folder))
   const manifest = parseManifest(await readFile(path, 'utf8'), path)
   if (manifest.format < 1 || manifest.format > runFormat) {
     const writer = manifest.versions?.espalier

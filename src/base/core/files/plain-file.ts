@@ -1,4 +1,4 @@
-import { constants, type Stats } from 'node:fs'
+import { constants, type Dirent, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { SettingError } from '../names/setting-error.ts'
 
@@ -13,7 +13,7 @@ const ways = {
 } as const
 
 /** What a thing in a folder is, in words; undefined for a plain file. */
-export function oddnessOf(found: Pick<Stats, `is${string}` & keyof Stats>): string | undefined {
+export function oddnessOf(found: Stats | Dirent): string | undefined {
   if (found.isFile()) return undefined
   if (found.isSymbolicLink()) return 'a link'
   if (found.isDirectory()) return 'a folder'
