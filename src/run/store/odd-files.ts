@@ -17,7 +17,8 @@ export async function refuseOddFiles(
 ): Promise<void> {
   const { manifest, checkpoints } = paths
   const own = new Set([...Object.values(paths).map(path => basename(path)), ...others])
-  await refuseIn(dirname(manifest), name => own.has(name))
+  const isFile = (name: string): boolean => own.has(name) && name !== basename(checkpoints)
+  await refuseIn(dirname(manifest), name => own.has(name), isFile)
   const steps = await refuseIn(checkpoints, () => true)
   for (const step of steps) await refuseIn(join(checkpoints, step), () => true)
 }
@@ -26,10 +27,12 @@ export async function refuseOddFiles(
 async function refuseIn(
   folder: string,
   isOwn: (name: string) => boolean,
+  isFile: (name: string) => boolean = () => false,
 ): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   for (const entry of entries) {
-    if (entry.isFile() || entry.isDirectory() || !isOwn(entry.name)) continue
+    const isFolder = entry.isDirectory() && !isFile(entry.name)
+    if (entry.isFile() || isFolder || !isOwn(entry.name)) continue
     throw new OddFileError(
       `${join(folder, entry.name)} is ${oddnessOf(entry)}, and a run has files of its own: \`cp -rL\` copies one with what its links name`,
     )
