@@ -324,6 +324,7 @@ function unknownOption(taker: OptionTaker, name: string): SettingError {
   const known = [...Object.keys(settings).filter(isOption), ...Object.keys(otherOptions)]
   const names = [...known, ...Object.keys(grouped)].filter(each => takersOf(each).includes(taker))
   const hint =
-    didYouMean(name, names) || ' Most have the names of settings, which docs/reference/config.md lists.'
+    didYouMean(name, names) ||
+    ' Most have the names of settings, which docs/reference/config.md lists.'
   return new SettingError(`options.${name}: no option called "${name}".${hint}`)
 }
