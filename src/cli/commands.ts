@@ -37,6 +37,11 @@ const commands: Readonly<Record<string, ListedCommand>> = {
     isCommon: true,
     load: async () => (await import('./commands/eval.ts')).evalCommand,
   },
+  experiment: {
+    summary:
+      'Answer a question about training: arms × seeds at equal cost, compared with intervals',
+    load: async () => (await import('./commands/experiment.ts')).experimentCommand,
+  },
   resume: {
     summary: 'Go on with an interrupted run',
     load: async () => (await import('./commands/resume.ts')).resumeCommand,

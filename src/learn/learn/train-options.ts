@@ -10,7 +10,13 @@ import type { TrainingPlan } from './training.ts'
 export interface LearningOptions<Data = unknown>
   extends Pick<
       TrainingPlan<Data>,
-      'evaluateEvery' | 'evaluateStrategy' | 'onStep' | 'onEvaluation' | 'maxStaleness' | 'onUpdate'
+      | 'evaluateEvery'
+      | 'evaluateStrategy'
+      | 'onStep'
+      | 'isEnough'
+      | 'onEvaluation'
+      | 'maxStaleness'
+      | 'onUpdate'
     >,
     Pick<
       EmbeddedTrainerOptions,

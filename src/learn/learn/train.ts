@@ -184,7 +184,7 @@ export async function trainParts<Data>(
 ): Promise<Trained> {
   const started = performance.now()
   const { environment, seed = defaults.seed, split } = parts
-  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation } = options
+  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
   const { maxStaleness, onUpdate, out } = options
   const tasksOf = await splitTasks(environment, tasks, {
     seed,
@@ -202,7 +202,7 @@ export async function trainParts<Data>(
     checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
     successAt: options.successAt ?? defaults.successAt,
     refill: options.refill ?? defaults.refill,
-    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
+    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough }),
     ...withoutUndefined({ maxStaleness, onUpdate, out }),
     ...(!isEmbeddedTrainer(options) && withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
@@ -218,7 +218,7 @@ export async function trainParts<Data>(
     successAfter: after.success,
     intervalBefore: before.interval,
     intervalAfter: after.interval,
-    steps: plan.steps,
+    steps: training.steps,
     sampledTokens,
     seconds: (performance.now() - started) / 1000,
     best,
