@@ -21,7 +21,7 @@ const programs = [
   'doors/cluster/server-process',
   'engine/policies/transport/thread/worker',
   'learn/model/engine/worker',
-  'run/run/threads/worker',
+  'rolling-thread',
 ]
 
 /** Read as a text and run without any other file. */
