@@ -22,7 +22,7 @@ const programs = [
   'engine/policies/transport/thread/worker',
   'learn/experiment/cell-thread',
   'learn/model/engine/worker',
-  'run/run/threads/worker',
+  'rolling-thread',
 ]
 
 /** Read as a text and run without any other file. */

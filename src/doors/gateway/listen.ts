@@ -3,7 +3,6 @@ import type { Group } from '../../base/core/group.ts'
 import type { TaskId } from '../../base/core/ids.ts'
 import type { CaptureEnding } from '../../engine/capture/contract.ts'
 import { refuseBatch } from '../../engine/weigh/estimate.ts'
-import { isEmbedded } from '../../learn/model/policy.ts'
 import { openRollParts } from '../../run/run/open-parts.ts'
 import { openRun } from '../../run/run/open-run-folder.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
@@ -165,7 +164,7 @@ async function keepIn(
     out,
     tell,
     renderer: given.renderer,
-    isOurs: isEmbedded(given.policy),
+    isOurs: given.policy.inside !== undefined,
   })
   const listen = listenAll(given.listen, observers.listen)
   const { known, finished } = run.parts

@@ -58,7 +58,7 @@ export interface ThreadListener {
 /** Starts a thread. */
 export function startThread(start: ThreadStart, listener: ThreadListener): RollThread {
   return new Thread(
-    new Worker(builtFile('run/run/threads/worker.js'), { workerData: start, name: 'rolling' }),
+    new Worker(builtFile('rolling-thread.js'), { workerData: start, name: 'rolling' }),
     listener,
   )
 }

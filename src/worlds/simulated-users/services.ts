@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
-import type { TauServices } from '../../worlds/tau/factory.ts'
-import { openSpeaker } from './open-speaker.ts'
+import { openSpeaker } from '../../run/settings/open-speaker.ts'
+import type { TauServices } from '../tau/factory.ts'
 import { patientSpeaker } from './patient-speaker.ts'
 
 /** What tau-bench needs from the program: models that play users, a person at the terminal, warnings. */

@@ -1,19 +1,16 @@
 import { parsePartName } from '../../base/core/names/part-name.ts'
-import { type DomainName, Tau2Domain } from '../../worlds/tau2/domain.ts'
-import type { RewardInfo } from '../../worlds/tau2/evaluate.ts'
-import { computeMetrics, type MeasuredRun, type Tau2Metrics } from '../../worlds/tau2/metrics.ts'
-import type { Tau2Report } from '../../worlds/tau2/report.ts'
-import { splitTasks } from '../../worlds/tau2/splits.ts'
-import type { Settings } from '../settings/settings.ts'
-import { openRunReader } from '../store/store.ts'
+import type { Benchmark } from '../../run/settings/offered.ts'
+import type { Settings } from '../../run/settings/settings.ts'
+import { tau2Bench } from '../../run/sinks/formats/tau2-bench.ts'
+import { openRunReader } from '../../run/store/store.ts'
+import { writeResults } from '../tau/benchmark.ts'
+import { type DomainName, Tau2Domain } from './domain.ts'
+import type { RewardInfo } from './evaluate.ts'
+import { computeMetrics, type MeasuredRun, type Tau2Metrics } from './metrics.ts'
+import type { Tau2Report } from './report.ts'
+import { splitTasks } from './splits.ts'
 
-/** Whether settings evaluate on tau2-bench. */
-export function isTau2({ environment }: Pick<Settings, 'environment'>): boolean {
-  return environment?.startsWith('tau2:') ?? false
-}
-
-/** The number of tasks of the evaluated split, which is rolled whole unless fewer are asked for. */
-export function countTau2Tasks(values: Settings): number {
+function countTau2Tasks(values: Settings): number {
   const { variant, options } = parsePartName(values.environment!)
   const [root = '', predecessor] = [options.get('root'), options.get('predecessor')]
   const domain = new Tau2Domain({
@@ -32,7 +29,7 @@ export function countTau2Tasks(values: Settings): number {
 }
 
 /** tau2-bench's own metrics of a run, equal to what its own code computes from the run's results. */
-export async function measureTau2(run: string): Promise<Tau2Metrics | undefined> {
+async function measureTau2(run: string): Promise<Tau2Metrics | undefined> {
   await using reader = await openRunReader(run)
   const runs: MeasuredRun[] = []
   let trials = 1
@@ -67,7 +64,7 @@ function toRun(report: Tau2Report, trial: number, reward: number): MeasuredRun {
 }
 
 /** The figures that the original prints beside its rewards. */
-export function tau2Lines(metrics: Tau2Metrics): readonly string[] {
+function tau2Lines(metrics: Tau2Metrics): readonly string[] {
   const { db_match_count, db_mismatch_count, infra_error_count } = metrics
   const part = (right: number, all: number): string => `${right} of ${all}`
   return [
@@ -78,4 +75,17 @@ export function tau2Lines(metrics: Tau2Metrics): readonly string[] {
       ? [`  ${infra_error_count} attempts failed outside the policy and are left out`]
       : []),
   ]
+}
+
+/** tau2-bench for `eval`: steps of both sides end a conversation. */
+export const tau2Benchmark: Benchmark = {
+  name: 'tau2',
+  maxTurns: 200,
+  countTasks: async values => countTau2Tasks(values),
+  async measure(run) {
+    const figures = await measureTau2(run)
+    return figures && { figures, lines: tau2Lines(figures) }
+  },
+  // Failed attempts are left out.
+  writeResults: (run, out) => writeResults(run, out, { format: tau2Bench, include: [] }),
 }

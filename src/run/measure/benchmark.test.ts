@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { resolveSettings } from '../settings/config.ts'
-import { withBenchmarkDefaults } from './benchmark-settings.ts'
+import { withBenchmarkDefaults } from './benchmark.ts'
 
 const resolved = async (flags: object) => withBenchmarkDefaults(await resolveSettings({ flags }))
 

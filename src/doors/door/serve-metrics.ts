@@ -1,13 +1,10 @@
-import { openDoor } from '../../../doors/door/door.ts'
-import type { Metrics } from './prometheus.ts'
+import type { ServeMetrics } from '../../run/settings/offered.ts'
+import { openDoor } from './door.ts'
 
 const host = '127.0.0.1'
 
 /** Serves metrics at `/metrics` on this machine. */
-export async function serveMetrics(
-  metrics: Pick<Metrics, 'text'>,
-  port: number,
-): Promise<{ readonly url: string } & AsyncDisposable> {
+export const serveMetrics: ServeMetrics = async (metrics, port) => {
   const server = openDoor({ host, bodyBytes: 1024, requestSeconds: 10 })
   const type = 'text/plain; version=0.0.4; charset=utf-8'
   server.get('/metrics', async (_, reply) => await reply.type(type).send(metrics.text()))

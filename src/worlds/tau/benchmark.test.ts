@@ -8,14 +8,14 @@ import type { Environment } from '../../base/core/environment.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { openEnvironment } from '../../engine/environments/registry.ts'
 import { openEstimate } from '../../engine/weigh/estimate.ts'
-import { tauFactory } from '../../worlds/tau/factory.ts'
-import type { TauReport } from '../../worlds/tau/report.ts'
-import { exportRun } from '../exchange/export.ts'
-import { importRun } from '../exchange/import.ts'
-import type { BudgetLimits } from '../run/budget.ts'
-import { rollIntoRun } from '../run/open-run-folder.ts'
-import { openRunReader } from '../store/store.ts'
-import { measureTau, writeTauResults } from './evaluate-tau.ts'
+import { exportRun } from '../../run/exchange/export.ts'
+import { importRun } from '../../run/exchange/import.ts'
+import type { BudgetLimits } from '../../run/run/budget.ts'
+import { rollIntoRun } from '../../run/run/open-run-folder.ts'
+import { openRunReader } from '../../run/store/store.ts'
+import { measureTau, tauBenchmark } from './benchmark.ts'
+import { tauFactory } from './factory.ts'
+import type { TauReport } from './report.ts'
 
 const renderer = await openByteRenderer()
 const scratch = (): string => join(mkdtempSync(join(tmpdir(), 'espalier-tau-')), 'run')
@@ -85,7 +85,7 @@ it('writes results trial by trial, which an export gives as well, also after the
   const run = scratch()
   await evaluateInto(run, { tasks: 2 })
   const [results, exported, again] = ['results', 'exported', 'again'].map(name => `${run}-${name}`)
-  await writeTauResults(run, results!)
+  await tauBenchmark.writeResults(run, results!)
   await exportRun(run, { to: 'tau-bench', out: exported!, include: ['failed'] })
   await importRun(results!, { from: 'tau-bench', out: `${run}-imported` })
   await exportRun(`${run}-imported`, { to: 'tau-bench', out: again!, include: ['failed'] })

@@ -1,15 +1,17 @@
 import type { Unscored, Weighted } from '../../base/core/group.ts'
 import { parsePartName } from '../../base/core/names/part-name.ts'
-import type { DomainName } from '../../worlds/tau/domain.ts'
-import { loadTau } from '../../worlds/tau/load.ts'
-import { measure, type TauMetrics, type TauTrial } from '../../worlds/tau/metrics.ts'
-import type { TauReport } from '../../worlds/tau/report.ts'
-import { exportWhole, openExport } from '../exchange/export.ts'
-import type { Settings } from '../settings/settings.ts'
-import type { Format } from '../sinks/format.ts'
-import { takeTrial, taskNumber, tauBench } from '../sinks/formats/tau-bench.ts'
-import { isUnscored } from '../sinks/row-record.ts'
-import { openRunReader } from '../store/store.ts'
+import { count } from '../../base/core/names/units.ts'
+import { exportWhole, openExport } from '../../run/exchange/export.ts'
+import type { Benchmark } from '../../run/settings/offered.ts'
+import type { Settings } from '../../run/settings/settings.ts'
+import type { Format } from '../../run/sinks/format.ts'
+import { takeTrial, taskNumber, tauBench } from '../../run/sinks/formats/tau-bench.ts'
+import { isUnscored } from '../../run/sinks/row-record.ts'
+import { openRunReader } from '../../run/store/store.ts'
+import type { DomainName } from './domain.ts'
+import { loadTau } from './load.ts'
+import { formatMetrics, measure, type TauMetrics, type TauTrial } from './metrics.ts'
+import type { TauReport } from './report.ts'
 
 /** The result of an evaluation in tau-bench's own metrics. */
 export interface TauEvaluated extends TauMetrics {
@@ -19,13 +21,7 @@ export interface TauEvaluated extends TauMetrics {
   readonly user: TauReport['user']
 }
 
-/** Whether settings evaluate on tau-bench. */
-export function isTau({ environment }: Pick<Settings, 'environment'>): boolean {
-  return environment?.startsWith('tau:') ?? false
-}
-
-/** The number of tasks of the evaluated split, which is rolled whole unless fewer are asked for. */
-export async function countTauTasks(values: Settings): Promise<number> {
+async function countTauTasks(values: Settings): Promise<number> {
   const { variant, options } = parsePartName(values.environment!)
   const root = options.get('root') ?? ''
   const { tasks } = await loadTau({ root, domain: variant as DomainName })
@@ -69,11 +65,11 @@ function addUsage(all: TauEvaluated['user'], more: TauEvaluated['user']): TauEva
   }
 }
 
-/** Writes results as the original does. The file appears when it is whole. */
-export async function writeTauResults(
+/** Writes results in a benchmark's own form. The file appears when it is whole. */
+export async function writeResults(
   run: string,
   out: string,
-  format: Format = tauBench,
+  { format, include }: { readonly format: Format; readonly include: readonly 'failed'[] },
 ): Promise<void> {
   await using reader = await openRunReader(run)
   const file = await openExport(format, {
@@ -81,10 +77,41 @@ export async function writeTauResults(
     run,
     weighting: 'uniform',
     appears: 'whole',
-    // tau-bench writes failed attempts with reward 0; tau2-bench leaves them out of its results.
-    include: format === tauBench ? ['failed'] : [],
+    include,
   })
   await exportWhole(file, async () => {
     for await (const source of reader.groups()) await file.write(source)
   })
+}
+
+/** tau-bench's own metrics, and the cost of its simulated users. */
+function tauLines(tau: TauEvaluated): readonly string[] {
+  const { user, failed } = tau
+  const cost = user && user.cost !== null ? `, cost ${user.cost.toFixed(4)}` : ''
+  return [
+    ...(user
+      ? [
+          `  users      ${count(user.calls)} calls, ${count(user.prompt)} tokens read, ${count(user.sampled)} said${cost}`,
+        ]
+      : []),
+    ...(failed > 0
+      ? [
+          `  ${count(failed)} attempts failed outside the policy; below they count 0, as in the original`,
+        ]
+      : []),
+    formatMetrics(tau).trimEnd(),
+  ]
+}
+
+/** tau-bench for `eval`: steps are those that its own agents may take. */
+export const tauBenchmark: Benchmark = {
+  name: 'tau',
+  maxTurns: 30,
+  countTasks: countTauTasks,
+  async measure(run) {
+    const figures = await measureTau(run)
+    return figures && { figures, lines: tauLines(figures) }
+  },
+  // Failed attempts are written with reward 0.
+  writeResults: (run, out) => writeResults(run, out, { format: tauBench, include: ['failed'] }),
 }
