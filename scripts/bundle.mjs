@@ -20,7 +20,7 @@ const programs = [
   'cli/main',
   'doors/cluster/server-process',
   'engine/policies/transport/thread/worker',
-  'learn/experiment/cell-thread',
+  'cell-thread',
   'learn/model/engine/worker',
   'rolling-thread',
 ]

@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto'
 import { basename, extname, join } from 'node:path'
 import { steadySeconds } from '../../base/core/call.ts'
 import { commandLine } from '../../base/core/names/program-name.ts'
+import { count } from '../../base/core/names/units.ts'
 import type { ExperimentDesign } from '../../learn/experiment/design.ts'
 import { readDesignFile } from '../../learn/experiment/design-file.ts'
 import { type CellEstimate, estimateCell } from '../../learn/experiment/estimate.ts'
 import { experiment, readExperiment, usualJobs } from '../../learn/experiment/experiment.ts'
 import { answerOf } from '../../learn/experiment/page.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { count } from '../units.ts'
 
 /** Answers a question about training by arms × seeds at equal cost. */
 export const experimentCommand: Command = {

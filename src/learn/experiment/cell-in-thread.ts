@@ -23,7 +23,7 @@ export async function runCellInThread(
 ): Promise<CellResult> {
   signal.throwIfAborted()
   const start: CellStart = { cell, secrets: knownSecrets() }
-  const worker = new Worker(builtFile('learn/experiment/cell-thread.js'), {
+  const worker = new Worker(builtFile('cell-thread.js'), {
     workerData: start,
     name: 'cell',
   })

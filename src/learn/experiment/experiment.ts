@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { describeCause } from '../../base/core/failure.ts'
+import { isInsideUri } from '../../run/settings/open-policy.ts'
 import { lockFile } from '../../run/store/lock.ts'
 import { replaceFile } from '../../run/store/run-folder.ts'
 import { type Cell, type CellResult, cellsOf, resultFile } from './cell.ts'
@@ -136,7 +137,9 @@ const toldBy =
 
 /** A model inside takes one core per cell; a server is asked by one cell after the other. */
 export function usualJobs(arms: readonly Pick<PlannedArm, 'settings'>[]): number {
-  const isInside = arms.every(({ settings: { policy } }) => /^embedded(?::|$)/.test(String(policy)))
+  const isInside = arms.every(({ settings }) =>
+    [settings.policy].flat().map(String).every(isInsideUri),
+  )
   return isInside ? availableParallelism() : 1
 }
 

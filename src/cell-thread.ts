@@ -1,9 +1,10 @@
 // The program of a cell's thread: trains one arm with one seed and answers with what it gave.
+import './offers.ts'
 import { parentPort, workerData } from 'node:worker_threads'
-import { describeCause } from '../../base/core/failure.ts'
-import { keepSecret, withoutSecrets } from '../../base/core/process/secrets.ts'
-import type { CellNews, CellStart } from './cell-in-thread.ts'
-import { runCell } from './run-cell.ts'
+import { describeCause } from './base/core/failure.ts'
+import { keepSecret, withoutSecrets } from './base/core/process/secrets.ts'
+import type { CellNews, CellStart } from './learn/experiment/cell-in-thread.ts'
+import { runCell } from './learn/experiment/run-cell.ts'
 
 const { cell, secrets } = workerData as CellStart
 const port = parentPort!
