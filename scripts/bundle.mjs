@@ -30,7 +30,7 @@ const alone = 'worlds/interpreter/program'
 /** The rooms of `@espalier/text` that others may load. */
 export const textEntries = [
   'index',
-  ...['chat', 'jinja', 'parsers', 'patterns', 'python', 'signals', 'tokenizers'].map(
+  ...['chat', 'images', 'jinja', 'parsers', 'patterns', 'python', 'signals', 'tokenizers'].map(
     room => `${room}/index`,
   ),
 ]
