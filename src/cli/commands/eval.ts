@@ -13,34 +13,12 @@ import {
 import { optionsOf } from '../../run/run/roll-options.ts'
 import { type ResolvedSettings, resolveSettings } from '../../run/settings/config.ts'
 import { needed, openNamed } from '../../run/settings/open-named.ts'
-import type { SettingName, Settings } from '../../run/settings/settings.ts'
+import { type Settings, settingsOf } from '../../run/settings/settings.ts'
 import { replaceFile } from '../../run/store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
 import { elsewhereOf, type Rolled, withProgress } from '../rolling.ts'
-import { rollSettings, shapingSettings } from './roll.ts'
-
-const withoutMeaning: readonly SettingName[] = [
-  'group',
-  'advantage',
-  ...shapingSettings,
-  'overlong',
-  'weighting',
-  'filters',
-  'sinks',
-  'keep',
-  'overSample',
-  'refill',
-]
-
-const evalSettingNames: readonly SettingName[] = [
-  ...rollSettings.filter(name => !withoutMeaning.includes(name)),
-  'trials',
-  'k',
-  'successAt',
-  'results',
-]
 
 /** Rolls without training and measures. */
 export const evalCommand: Command = {
@@ -56,7 +34,7 @@ export const evalCommand: Command = {
     'espalier eval --policy sglang:http://localhost:30000 --environment calculator --tasks 64 --trials 4',
     'espalier eval --policy openai:http://localhost:8000/v1 --environment tau:retail,root=DIR --results results.json',
   ],
-  settings: evalSettingNames,
+  settings: settingsOf('eval'),
   readsConfig: true,
   own: dryRunFlag,
   words: [0, 0],
@@ -68,7 +46,7 @@ async function runEval(invocation: Invocation): Promise<number> {
     await withBenchmarkDefaults(await resolveSettings(invocation)),
   )
   checkMeasures(resolved.values)
-  const beginning = { kind: 'eval', names: evalSettingNames, run: evalWith }
+  const beginning = { kind: 'eval', run: evalWith } as const
   return await beginOrPlan(resolved, invocation, beginning)
 }
 

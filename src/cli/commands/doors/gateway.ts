@@ -5,32 +5,11 @@ import type { Secrets } from '../../../doors/gateway/secrets.ts'
 import { optionsOf } from '../../../run/run/roll-options.ts'
 import { resolveSettings } from '../../../run/settings/config.ts'
 import { openNamed } from '../../../run/settings/open-named.ts'
-import type { SettingName } from '../../../run/settings/settings.ts'
+import { settingsOf } from '../../../run/settings/settings.ts'
 import { claimRunFolder } from '../../../run/store/run-folder.ts'
 import type { Command, Invocation } from '../../command.ts'
 import { groupLine, groupRecord } from '../../group-line.ts'
 import { counted, refuseOpenDoor, tokenVariable, tryPort } from '../../listening.ts'
-import { rollSettings, shapingSettings } from '../roll.ts'
-
-/** Settings of rolling that steer worlds; here the agents do that themselves, so they are not taken. */
-const walking: readonly SettingName[] = [
-  'seats',
-  'strategy',
-  'branch',
-  'leaves',
-  'stepHistory',
-  'condense',
-  'record',
-  'budget',
-  'unfinished',
-  'adaptive',
-  'keep',
-  'overSample',
-  'refill',
-  'threads',
-  'cluster',
-  ...shapingSettings,
-]
 
 /** Serves a policy to agents in any language, and keeps what they do as a run. */
 export const gatewayCommand: Command = {
@@ -47,7 +26,7 @@ export const gatewayCommand: Command = {
     'espalier gateway --policy embedded --group 4 --out runs/agents',
     'ESPALIER_TOKEN=… espalier gateway --policy vllm:http://gpu:8000 --reward ./reward.ts#score --host 0.0.0.0',
   ],
-  settings: rollSettings.filter(name => !walking.includes(name)),
+  settings: settingsOf('gateway'),
   readsConfig: true,
   own: {
     port: { help: 'The port; 0 takes any free one (default: 8700)', argument: 'N' },

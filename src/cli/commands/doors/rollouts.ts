@@ -18,7 +18,7 @@ import { rollOptionsOf } from '../../../run/run/roll-options.ts'
 import { resolveSettings } from '../../../run/settings/config.ts'
 import { needed, openNamed } from '../../../run/settings/open-named.ts'
 import { openPolicy } from '../../../run/settings/open-policy.ts'
-import type { SettingName, Settings } from '../../../run/settings/settings.ts'
+import { type Settings, settingsOf } from '../../../run/settings/settings.ts'
 import type { Format } from '../../../run/sinks/format.ts'
 import { isRun, readManifest } from '../../../run/store/run-folder.ts'
 import { openRunReader } from '../../../run/store/store.ts'
@@ -27,17 +27,6 @@ import { tasksById } from '../../../run/tasks/tasks-by-id.ts'
 import type { Command, Invocation } from '../../command.ts'
 import { counted, doorFlags, readDoor, tryPort } from '../../listening.ts'
 import { elsewhereOf } from '../../rolling.ts'
-import { rollSettings } from '../roll.ts'
-
-/** What ends a run, or continues one: a service rolls what it is asked for, and begins anew what was cut short. */
-const ofRuns: readonly SettingName[] = [
-  'budget',
-  'record',
-  'keep',
-  'overSample',
-  'refill',
-  'unfinished',
-]
 
 /** Serves rollouts to trainers in other languages. */
 export const rolloutsCommand: Command = {
@@ -53,7 +42,7 @@ export const rolloutsCommand: Command = {
     'espalier rollouts --policy sglang:http://localhost:30000 --environment calculator --port 8900',
     'ESPALIER_TOKEN=… espalier rollouts --policy vllm:http://gpu:8000 --environment ./shop.ts#shop --host 0.0.0.0',
   ],
-  settings: rollSettings.filter(name => !ofRuns.includes(name)),
+  settings: settingsOf('rollouts'),
   readsConfig: true,
   own: {
     port: { help: 'The port; 0 takes any free one (default: 8900)', argument: 'N' },
