@@ -1,5 +1,6 @@
 // Attacks the program with hostile input: `npm run attack -- [--cases N] [--seed N] [--only NAME] [--json]`. With `--long
 // [--clients N] [--seconds N]` a gateway and a service are loaded instead, and memory and fairness are told.
+import '../src/offers.ts'
 import { parseArgs } from 'node:util'
 import { type Held, runAttack } from '../test/attack/attack.ts'
 import { attacks } from '../test/attack/attacks.ts'
