@@ -150,7 +150,7 @@ class OpenWorkspaces implements AsyncDisposable {
     this.#opening++
     try {
       const id = randomUUID()
-      this.#open.set(id, { workspace: await open(), users: 0, used: Date.now() })
+      this.#open.set(id, { workspace: await open(), users: 0, used: performance.now() })
       return id
     } finally {
       this.#opening--
@@ -165,7 +165,7 @@ class OpenWorkspaces implements AsyncDisposable {
       return await work(found.workspace)
     } finally {
       found.users--
-      found.used = Date.now()
+      found.used = performance.now()
     }
   }
 
@@ -197,7 +197,7 @@ class OpenWorkspaces implements AsyncDisposable {
   }
 
   async #sweep(idleSeconds: number): Promise<void> {
-    const since = Date.now() - idleSeconds * 1000
+    const since = performance.now() - idleSeconds * 1000
     for (const [id, { users, used }] of this.#open) {
       if (users === 0 && used < since) await this.end(id).catch(() => undefined)
     }

@@ -32,7 +32,7 @@ export class Line {
   /** Only the first in line asks the server again. */
   readonly #door = openLane('a session of the server', 1)
   #held = 0
-  #lastMove = Date.now()
+  #lastMove = performance.now()
   #wake: (() => void) | undefined
   #hasWarned = false
 
@@ -42,7 +42,7 @@ export class Line {
 
   /** To be called whenever something happens in a world of ours. */
   moved(): void {
-    this.#lastMove = Date.now()
+    this.#lastMove = performance.now()
   }
 
   /** To be called when a session was given back. */
@@ -88,7 +88,7 @@ export class Line {
 
   #checkPatience({ most }: Full): void {
     const { url, patience } = this.#options
-    if (this.#held === 0 || Date.now() - this.#lastMove < patience * 1000) return
+    if (this.#held === 0 || performance.now() - this.#lastMove < patience * 1000) return
     throw brokenWorld(
       `${url} has no free session${most === undefined ? '' : ` of its ${most}`}, and in the ` +
         `${this.#held} held here nothing happened for ${patience} seconds: forks and checks hold a ` +

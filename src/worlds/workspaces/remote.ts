@@ -151,10 +151,10 @@ class Server {
 
   /** Asks, waits where the server is full, and reads the answer by its schema. */
   async ask<T>(schema: z.ZodType<T>, method: string, path: string, asking: Asking): Promise<T> {
-    const giveUp = Date.now() + this.#patience * 1000
+    const giveUp = performance.now() + this.#patience * 1000
     for (let wait = 100; ; wait = Math.min(2 * wait, 5000)) {
       const { status, text } = await this.#exchange(method, path, asking)
-      if (status === 503 && Date.now() + wait < giveUp) {
+      if (status === 503 && performance.now() + wait < giveUp) {
         await pause(wait, asking.signal)
         continue
       }
