@@ -16,7 +16,7 @@ export async function findDivision(
   call: Call,
 ): Promise<FactorOptions['divides']> {
   const { kind, model, passes } = learner
-  if (kind.name !== 'skyrl') return kind.divides
+  if (!kind.mayDivideNothing) return kind.divides
   if (learner.division) return learner.division
   const data = [toDatum(member, { weights: true })]
   const pass = { modelId: model.id, seqId: model.next(), data, forwardOnly: true }

@@ -17,6 +17,7 @@ import { isUnscored } from '../row-record.ts'
  */
 export const tauBench: Format = {
   name: 'tau-bench',
+  isWhole: true,
   summary: "tau-bench's results: one JSON array of conversations with rewards and trials",
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {

@@ -18,6 +18,7 @@ import { openTrials, takeTrial } from './tau-bench.ts'
  */
 export const tau2Bench: Format = {
   name: 'tau2-bench',
+  isWhole: true,
   summary: "tau2-bench's results: one JSON object with tasks, simulations and their rewards",
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {
