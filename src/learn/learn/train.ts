@@ -9,6 +9,7 @@ import { refuseBatch } from '../../engine/weigh/estimate.ts'
 import { checkImportance, readImportance } from '../../engine/weigh/importance.ts'
 import { openBudget } from '../../run/run/budget.ts'
 import { checkRolling, checkTaskArgument } from '../../run/run/check-options.ts'
+import { openObserved } from '../../run/run/observed.ts'
 import { openRollParts } from '../../run/run/open-parts.ts'
 import { openRun } from '../../run/run/open-run-folder.ts'
 import { recordedOptions } from '../../run/run/recorded-options.ts'
@@ -26,8 +27,7 @@ import {
 } from '../../run/tasks/sample-tasks.ts'
 import { splitTasks } from '../../run/tasks/split-tasks.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
-import { listenAll } from '../../run/watch/events.ts'
-import { type ObserverNotes, openObservers } from '../../run/watch/observe.ts'
+import type { ObserverNotes } from '../../run/watch/observe.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
@@ -80,28 +80,23 @@ export async function train<Data>(
   await using opened = await openRollParts(environment, tasks, rolling)
   if ((options.sinks?.length ?? 0) > 0) refuseBatch(opened.parts.estimate, '--sinks')
   if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
-  const { trained, notes } = await trainObserved(tasks, opened.parts, {
-    ...options,
-    out: options.out,
-  })
+  const { out } = options
+  const { trained, notes } = await trainObserved(tasks, opened.parts, { ...options, out })
   const { training: _, ...record } = trained
-  await writeReport(options.out, { training: record, ...notes })
+  await writeReport(out, { training: record, ...notes })
   return trained
 }
 
-/** Trains into a run folder with everything that options ask to watch it. */
 async function trainObserved<Data>(
   tasks: TaskSource<Data>,
   parts: RollParts<Data>,
   options: TrainOptions<Data> & { readonly out: string },
 ): Promise<{ readonly trained: Trained; readonly notes: ObserverNotes }> {
-  const { out, tell = () => {} } = options
-  const watched = { out, tell, renderer: parts.renderer, isOurs: parts.policy.inside !== undefined }
-  await using observers = await openObservers(options, watched)
-  const listen = listenAll(parts.listen, observers.listen)
-  const instruments = [...(parts.instruments ?? []), ...observers.instruments]
-  const trained = await trainParts(tasks, { ...parts, listen, instruments }, options)
-  return { trained, notes: observers.notes() }
+  await using observed = await openObserved(parts, options)
+  return {
+    trained: await trainParts(tasks, observed.parts, options),
+    notes: observed.notes(),
+  }
 }
 
 /** An opened embedded policy brings its tokenizer and template along. */
@@ -192,7 +187,8 @@ export async function trainParts<Data>(
     refill: options.refill ?? defaults.refill,
     ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
     ...withoutUndefined({ maxStaleness, onUpdate, out }),
-    ...(!trainerKind(options.trainer)?.isInside && withoutUndefined({ importance: options.importance })),
+    ...(!trainerKind(options.trainer)?.isInside &&
+      withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
   }
   await using learner = await openLearner({ parts, options, tasks: tasksOf.train })

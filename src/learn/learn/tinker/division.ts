@@ -1,6 +1,6 @@
 import type { Call } from '../../../base/core/call.ts'
+import type { MemberRow } from '../../../run/rows/row-record.ts'
 import { toDatum } from '../../../run/sinks/formats/tinker.ts'
-import type { MemberRow } from '../../../run/sinks/row-record.ts'
 import type { FactorOptions } from '../row-factors.ts'
 import type { ServerLoss } from './losses.ts'
 import type { Learner } from './pass.ts'

@@ -6,9 +6,9 @@ import {
   type PythonValue,
   parseJson,
 } from '@espalier/text/python'
+import { isUnscored } from '../../rows/row-record.ts'
 import { type Conversation, conversationsOf } from '../conversations.ts'
 import type { Format } from '../format.ts'
-import { isUnscored } from '../row-record.ts'
 import { openTrials, takeTrial } from './tau-bench.ts'
 
 /**
