@@ -20,6 +20,7 @@ const programs = [
   'cli/main',
   'doors/cluster/server-process',
   'engine/policies/transport/thread/worker',
+  'cell-thread',
   'learn/model/engine/worker',
   'rolling-thread',
 ]

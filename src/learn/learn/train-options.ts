@@ -14,7 +14,7 @@ import type { TrainingPlan } from './training.ts'
 /** Options that take more than their setting: your own, or parts that are opened already. */
 interface Own<Data>
   extends Pick<EmbeddedTrainerOptions, 'learningRate' | 'loss' | 'lossOptions' | 'entropy'>,
-    Pick<TrainingPlan<Data>, 'onStep' | 'onEvaluation'> {
+    Pick<TrainingPlan<Data>, 'onStep' | 'isEnough' | 'onEvaluation'> {
   /** What learns: a name as on the command line, or an opened one, which is left open. @default 'embedded' */
   readonly trainer?: Trainer | string
   /** Tasks to evaluate on, or how many. @default a split made for it, else a fifth of the tasks */

@@ -167,7 +167,7 @@ export async function trainParts<Data>(
 ): Promise<Trained> {
   const started = performance.now()
   const { environment, seed = defaults.seed, split } = parts
-  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation } = options
+  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
   const { maxStaleness, onUpdate, out } = options
   const tasksOf = await splitTasks(environment, tasks, {
     seed,
@@ -185,7 +185,7 @@ export async function trainParts<Data>(
     checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
     successAt: options.successAt ?? defaults.successAt,
     refill: options.refill ?? defaults.refill,
-    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
+    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough }),
     ...withoutUndefined({ maxStaleness, onUpdate, out }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),
@@ -202,7 +202,7 @@ export async function trainParts<Data>(
     successAfter: after.success,
     intervalBefore: before.interval,
     intervalAfter: after.interval,
-    steps: plan.steps,
+    steps: training.steps,
     sampledTokens,
     seconds: (performance.now() - started) / 1000,
     best,

@@ -120,6 +120,7 @@ export const otherOptions = {
   ),
   lossOptions: option(anObject, ['train']),
   onStep: option(aFunction, ['train']),
+  isEnough: option(aFunction, ['train']),
   onEvaluation: option(aFunction, ['train']),
   onTask: option(aFunction, ['evaluate']),
   port: option(aPort, ['gateway']),

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { SettingError } from '../../base/core/names/setting-error.ts'
-import { checkpointFolder, readState } from '../../learn/learn/training-state.ts'
-import { readCheckpoint, writeCheckpoint } from '../../learn/model/checkpoint.ts'
-import { baseModel } from '../../learn/model/embedded.ts'
-import { writeGguf } from '../../learn/model/gguf.ts'
-import { openNamed } from '../../run/settings/open-named.ts'
-import { isRun } from '../../run/store/run-folder.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { SettingError } from '../../../base/core/names/setting-error.ts'
+import { checkpointFolder, readState } from '../../../learn/learn/training-state.ts'
+import { readCheckpoint, writeCheckpoint } from '../../../learn/model/checkpoint.ts'
+import { baseModel } from '../../../learn/model/embedded.ts'
+import { writeGguf } from '../../../learn/model/gguf.ts'
+import { openNamed } from '../../../run/settings/open-named.ts'
+import { isRun } from '../../../run/store/run-folder.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
 
 /** Writes an embedded model for other programs. */
 export const exportModelCommand: Command = {

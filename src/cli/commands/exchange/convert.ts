@@ -1,13 +1,13 @@
-import { commandLine } from '../../base/core/names/program-name.ts'
-import { count } from '../../base/core/names/units.ts'
-import { convertRun } from '../../run/exchange/convert.ts'
-import { openEstimateNamed } from '../../run/run/open-parts.ts'
-import { openModelOf, openRenderer, rendererSettings } from '../../run/settings/model-source.ts'
-import { openPolicy } from '../../run/settings/open-policy.ts'
-import type { Settings } from '../../run/settings/settings.ts'
-import { claimRunFolder } from '../../run/store/run-folder.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { enterRun } from '../enter-run.ts'
+import { commandLine } from '../../../base/core/names/program-name.ts'
+import { count } from '../../../base/core/names/units.ts'
+import { convertRun } from '../../../run/exchange/convert.ts'
+import { openEstimateNamed } from '../../../run/run/open-parts.ts'
+import { openModelOf, openRenderer, rendererSettings } from '../../../run/settings/model-source.ts'
+import { openPolicy } from '../../../run/settings/open-policy.ts'
+import type { Settings } from '../../../run/settings/settings.ts'
+import { claimRunFolder } from '../../../run/store/run-folder.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { enterRun } from '../../enter-run.ts'
 
 /** Makes single-turn samples of multi-turn trajectories. */
 export const convertCommand: Command = {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { runCommand } from '../../../test/command-line.ts'
+import { runCommand } from '../../../../test/command-line.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-export-model-'))
 const at = (name: string): string => join(folder, name)

@@ -1,16 +1,16 @@
-import { rowForms } from '../../base/core/row.ts'
-import { lossKind } from '../../base/math/registry.ts'
-import { readImportance } from '../../engine/weigh/importance.ts'
+import { rowForms } from '../../../base/core/row.ts'
+import { lossKind } from '../../../base/math/registry.ts'
+import { readImportance } from '../../../engine/weigh/importance.ts'
 import {
   type Exported,
   type ExportOptions,
   exportRun,
   type WrittenForm,
-} from '../../run/exchange/export.ts'
-import { refuseForeign } from '../../run/exchange/output-file.ts'
-import { formatNamed, formats } from '../../run/sinks/formats/registry.ts'
-import { openSelection, type Selection } from '../../run/sinks/selection.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
+} from '../../../run/exchange/export.ts'
+import { refuseForeign } from '../../../run/exchange/output-file.ts'
+import { formatNamed, formats } from '../../../run/sinks/formats/registry.ts'
+import { openSelection, type Selection } from '../../../run/sinks/selection.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
 
 /** Writes a run in the format of a trainer. */
 export const exportCommand: Command = {

@@ -1,9 +1,9 @@
-import { commandLine } from '../../base/core/names/program-name.ts'
-import { importRun } from '../../run/exchange/import.ts'
-import { openRenderer } from '../../run/settings/model-source.ts'
-import { readerNamed, readers } from '../../run/sinks/readers/registry.ts'
-import { claimRunFolder } from '../../run/store/run-folder.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { commandLine } from '../../../base/core/names/program-name.ts'
+import { importRun } from '../../../run/exchange/import.ts'
+import { openRenderer } from '../../../run/settings/model-source.ts'
+import { readerNamed, readers } from '../../../run/sinks/readers/registry.ts'
+import { claimRunFolder } from '../../../run/store/run-folder.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
 
 /** Makes a run of a file that another program wrote. */
 export const importCommand: Command = {

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { commandLine } from '../../base/core/names/program-name.ts'
-import { serveModel } from '../../doors/gateway/serving/server.ts'
-import { baseModel } from '../../learn/model/embedded.ts'
-import { openModel } from '../../learn/model/model.ts'
-import { openNamed } from '../../run/settings/open-named.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { counted, doorFlags, readDoor } from '../listening.ts'
+import { commandLine } from '../../../base/core/names/program-name.ts'
+import { serveModel } from '../../../doors/gateway/serving/server.ts'
+import { baseModel } from '../../../learn/model/embedded.ts'
+import { openModel } from '../../../learn/model/model.ts'
+import { openNamed } from '../../../run/settings/open-named.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { counted, doorFlags, readDoor } from '../../listening.ts'
 
 /** Serves an embedded model over HTTP. */
 export const serveCommand: Command = {

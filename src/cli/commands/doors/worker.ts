@@ -1,12 +1,12 @@
-import { whenAborted } from '../../base/core/call.ts'
-import { connectionOf, readAddress, shownAddress } from '../../doors/cluster/address.ts'
-import { openDatabase } from '../../doors/cluster/database.ts'
-import { migrate } from '../../doors/cluster/schema.ts'
-import { starterGone } from '../../doors/cluster/starter.ts'
-import { type WorkerOptions, work } from '../../doors/cluster/worker.ts'
-import { openNamed } from '../../run/settings/open-named.ts'
-import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { counted } from '../listening.ts'
+import { whenAborted } from '../../../base/core/call.ts'
+import { connectionOf, readAddress, shownAddress } from '../../../doors/cluster/address.ts'
+import { openDatabase } from '../../../doors/cluster/database.ts'
+import { migrate } from '../../../doors/cluster/schema.ts'
+import { starterGone } from '../../../doors/cluster/starter.ts'
+import { type WorkerOptions, work } from '../../../doors/cluster/worker.ts'
+import { openNamed } from '../../../run/settings/open-named.ts'
+import { type Command, type Invocation, MisuseError } from '../../command.ts'
+import { counted } from '../../listening.ts'
 
 /** Rolls attempts of other machines' runs. */
 export const workerCommand: Command = {

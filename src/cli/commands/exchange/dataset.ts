@@ -1,14 +1,14 @@
-import type { Json } from '../../base/core/ids.ts'
-import { splitItems } from '../../base/core/names/part-name.ts'
-import { buildDataset, type DatasetReport } from '../../learn/datasets/build.ts'
+import type { Json } from '../../../base/core/ids.ts'
+import { splitItems } from '../../../base/core/names/part-name.ts'
+import { buildDataset, type DatasetReport } from '../../../learn/datasets/build.ts'
 import {
   type DatasetSource,
   datasetKinds,
   measureLosses,
   openDatasetItems,
-} from '../../learn/datasets/open.ts'
-import { readSplits } from '../../learn/datasets/splits.ts'
-import { type Command, type Invocation, MisuseError, unknownVerb } from '../command.ts'
+} from '../../../learn/datasets/open.ts'
+import { readSplits } from '../../../learn/datasets/splits.ts'
+import { type Command, type Invocation, MisuseError, unknownVerb } from '../../command.ts'
 
 const defaultCondenser = 'keyword:boundary=blank-line'
 
