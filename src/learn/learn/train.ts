@@ -17,7 +17,7 @@ import { type RollParts, withBudget } from '../../run/run/roll-groups.ts'
 import type { AttemptOptions } from '../../run/run/roll-options.ts'
 import { checkOptions } from '../../run/settings/check-options.ts'
 import { openNamed } from '../../run/settings/open-named.ts'
-import { policyScheme } from '../../run/settings/open-policy.ts'
+import { isInsideUri } from '../../run/settings/open-policy.ts'
 import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
 import { openRunReader } from '../../run/store/store.ts'
 import {
@@ -122,7 +122,7 @@ export async function checkLearning(
 ): Promise<void> {
   const { policy = [], trainer = defaults.trainer } = options
   const uris = typeof policy === 'string' ? [policy] : 'sample' in policy ? [] : policy
-  const strange = uris.find(uri => policyScheme(uri).scheme?.leadsTo !== 'weights inside')
+  const strange = uris.find(uri => !isInsideUri(uri))
   if (trainerKind(trainer)?.isInside && strange !== undefined) throw notEmbedded(strange)
   const { loss = defaults.loss, budget, group = defaults.group } = options
   if (typeof loss === 'string')

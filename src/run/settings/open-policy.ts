@@ -15,6 +15,11 @@ export function policyScheme(uri: string): {
   return readUri(uri, offered().schemes)
 }
 
+/** Whether a URI names a policy that has its weights inside. */
+export function isInsideUri(uri: string): boolean {
+  return policyScheme(uri).scheme?.leadsTo === 'weights inside'
+}
+
 /**
  * Opens a policy by its URI: `embedded`, `embedded:DIR`, `sglang:URL`, `vllm:URL`, `llama-cpp:URL`,
  * `openai:URL`, `tinker:URL`, `scripted:FILE`, `replay:FILE`. Several share the load. `model` names the folder whose
