@@ -1,8 +1,10 @@
-// Attacks the program with hostile input: `npm run attack -- [--cases N] [--seed N] [--only NAME] [--json]`.
+// Attacks the program with hostile input: `npm run attack -- [--cases N] [--seed N] [--only NAME] [--json]`. With `--long
+// [--clients N] [--seconds N]` a gateway and a service are loaded instead, and memory and fairness are told.
 import '../src/offers.ts'
 import { parseArgs } from 'node:util'
 import { type Held, runAttack } from '../test/attack/attack.ts'
 import { attacks } from '../test/attack/attacks.ts'
+import { type Loaded, loadGateway, loadRollouts } from '../test/end-to-end/load.ts'
 
 const { values } = parseArgs({
   options: {
@@ -10,8 +12,13 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
+    long: { type: 'boolean', default: false },
+    clients: { type: 'string', default: '1000' },
+    seconds: { type: 'string', default: '600' },
   },
 })
+if (values.long) process.exit(await loadAll())
+
 const chosen = attacks.filter(
   ({ name }) => values.only === undefined || name.startsWith(values.only),
 )
@@ -46,4 +53,27 @@ function rowOf({ name, promise, cases: count, broken: told, slowest }: Held): st
   const held = told.length === 0 ? 'all' : 'NO'
   const row = `${name.padEnd(18)}${promise.padEnd(8)}${String(count).padStart(9)}   ${held.padEnd(6)} ${slowest.toFixed(0).padStart(5)} ms`
   return [row, ...told.map(each => `  ${each}`)].join('\n')
+}
+
+/** Loads both servers; fails where something was answered badly or some client got nothing. */
+async function loadAll(): Promise<number> {
+  const load = { clients: Number(values.clients), seconds: Number(values.seconds) }
+  let code = 0
+  for (const run of [loadGateway, loadRollouts]) {
+    const loaded = await run(load)
+    console.log(values.json ? JSON.stringify(loaded) : lineOf(loaded))
+    if (Object.keys(loaded.problems).length > 0 || loaded.perClient[0] === 0) code = 1
+  }
+  return code
+}
+
+function lineOf({ server, done, problems, perClient, fairness, memory, ...rest }: Loaded): string {
+  const { seconds, ending } = rest
+  const bad = Object.entries(problems).map(([what, count]) => `${count} × ${what}`)
+  return [
+    `${server}: ${done} done, ${perClient.join(' / ')} per client (least / median / most), fairness ${fairness.toFixed(3)}`,
+    `  p50 ${seconds.p50.toFixed(2)} s, p99 ${seconds.p99.toFixed(2)} s; ended in order in ${ending.toFixed(1)} s`,
+    `  resident ${memory.early} MB after a quarter, ${memory.late} MB at the end, ${memory.peak} MB at most`,
+    ...bad.map(each => `  ${each}`),
+  ].join('\n')
 }

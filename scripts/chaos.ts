@@ -1,8 +1,13 @@
 // Disturbs runs: `npm run chaos -- [--kills N] [--seed N] [--cluster [--rollouts N]]`. Kills at random moments, faults of the
 // server, a full disk; each run is resumed to its end and compared with an undisturbed one.
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { openTrial, rollKilled } from '../test/end-to-end/chaos.ts'
-import { espalier, start } from '../test/end-to-end/cli.ts'
+import { random, seedOf } from '../src/base/math/random.ts'
+import { type Disturbance, openTrial, rollKilled } from '../test/end-to-end/chaos.ts'
+import { espalier, program, start } from '../test/end-to-end/cli.ts'
 import type { Fault } from '../test/servers/serving.ts'
 
 const { values } = parseArgs({
@@ -93,6 +98,73 @@ async function fullDisk(): Promise<void> {
   )
 }
 
+/** A cassette on a full disk, a run in another namespace, and kills of what reads and scores. */
+async function others(): Promise<void> {
+  const trial = { seed, tasks: 30, group: 4, latency: 5 }
+  await using plain = await openTrial(trial)
+  await espalier(...plain.words)
+  const cassette = join(plain.folder, 'cassette.jsonl')
+  await using full = await openTrial({ ...trial, words: ['--record', cassette] })
+  const stopped = await start(full.words, { largestFile: 8 }).finished
+  const ended = await espalier('resume', full.run)
+  check(
+    stopped.stderr.includes('cassette.jsonl cannot be written') && ended.code === 0,
+    'a cassette on a full disk stopped the run with that error, and it went on when there was room',
+  )
+  check((await full.rows()) === (await plain.rows()), 'its rows are those of the undisturbed run')
+  await away()
+  await readers(plain)
+}
+
+/** A writer in another PID namespace is neither doubled while it lives, nor waited for when it is gone. */
+async function away(): Promise<void> {
+  await using far = await openTrial({ seed, tasks: 30, group: 4, latency: 1000 })
+  const wrapped = ['--pid', '--fork', '--kill-child', process.execPath, program, ...far.words]
+  const child = spawn('unshare', wrapped, { stdio: 'ignore' })
+  await far.reached(12)
+  const beside = await espalier('resume', far.run)
+  check(
+    beside.code === 2 && beside.stderr.includes('it beats'),
+    'a writer in another namespace is left alone',
+  )
+  child.kill('SIGKILL')
+  const began = performance.now()
+  const after = await espalier('resume', far.run)
+  const seconds = (performance.now() - began) / 1000
+  check(
+    after.code === 0 && seconds > 30,
+    `killed, its run was taken over in ${seconds.toFixed(0)} s`,
+  )
+  const { stdout } = await espalier('show', far.run, '--json')
+  check(stdout.trim().split('\n').length === 30, 'with all of its groups, each once')
+}
+
+/** Kills of export, score and show: the run is as it was, and no half file stands where a whole one should. */
+async function readers(plain: Disturbance): Promise<void> {
+  const rows = await plain.rows()
+  const next = random(seedOf('readers', seed))
+  const out = join(plain.folder, 'killed.jsonl')
+  let bad = 0
+  for (let round = 0; round < Math.min(wanted, 30); round++) {
+    const words = [
+      ['export', plain.run, '--to', 'jsonl', '--out', out],
+      ['score', plain.run, '--filter', 'equal-rewards'],
+      ['show', plain.run],
+    ][round % 3]!
+    const { child, finished } = start(words)
+    await Promise.race([wait(next() * 500), finished])
+    child.kill('SIGKILL')
+    await finished
+    if (existsSync(out) && readFileSync(out, 'utf8').split('\n').length !== rows.split('\n').length)
+      bad++
+    if ((await espalier('export', plain.run, '--to', 'jsonl', '--out', out)).code !== 0) bad++
+  }
+  check(
+    bad === 0,
+    'killed again and again, export, score and show left a whole run and whole files',
+  )
+}
+
 /** Four workers, killed in turn with their coordinator, over a database that restarts. */
 async function cluster(): Promise<void> {
   const { disturbances, openShop, openTestServer, rollDisturbed, rollWords, rowsOf } = await import(
@@ -123,6 +195,7 @@ else {
   await kill()
   await faults()
   await fullDisk()
+  await others()
 }
 console.log(failures === 0 ? 'nothing was lost, nothing was doubled' : `${failures} FAILED`)
 process.exit(failures === 0 ? 0 : 1)

@@ -13,7 +13,7 @@ import {
   settingsOf,
   withoutUndefined,
 } from '../run/settings/settings.ts'
-import { type RunManifest, runPaths } from '../run/store/run-folder.ts'
+import { type RunManifest, readManifest, runPaths } from '../run/store/run-folder.ts'
 import { readTasks } from '../run/tasks/tasks.ts'
 import type { RunReport } from '../run/watch/run-report.ts'
 import type { RunKind } from './dry-run.ts'
@@ -195,7 +195,7 @@ async function readEarlier(
 ): Promise<{ readonly manifest: RunManifest; readonly per: PerAttempt } | undefined> {
   try {
     const paths = runPaths(run)
-    const manifest = JSON.parse(await readFile(paths.manifest, 'utf8')) as RunManifest
+    const manifest = await readManifest(run)
     const report = JSON.parse(await readFile(paths.report, 'utf8')) as RunReport
     const { size } = await stat(paths.journal)
     const { trajectories, turns, tokens, started, finished } = report

@@ -9,6 +9,8 @@ export interface Terminal {
   tell(line: string): void
   /** Keeps a line below all others if stderr is a terminal, '' removes it; otherwise does nothing. */
   status(line: string): void
+  /** Asks for a yes or no, if somebody is there to be asked; what is no clear yes is a no. */
+  ask?(question: string): Promise<boolean>
   /** Whether stderr shows live progress. */
   readonly isLive: boolean
   /** Whether stdout is a terminal that is to show colours; NO_COLOR turns them off. */
@@ -52,11 +54,12 @@ export type Colour = keyof typeof codes
 export interface Streams {
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream
+  readonly stdin?: NodeJS.ReadStream
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /** Opens the terminal of this process. */
-export function openTerminal({ stdout, stderr, env }: Streams): Terminal {
+export function openTerminal({ stdout, stderr, stdin, env }: Streams): Terminal {
   const isDumb = env.TERM === 'dumb'
   const isLive = stderr.isTTY === true && !isDumb
   const isColoured = stdout.isTTY === true && !isDumb && !env.NO_COLOR
@@ -67,7 +70,17 @@ export function openTerminal({ stdout, stderr, env }: Streams): Terminal {
     shown(line, told).replace(marks, '\x1b[$1m')
   let status = ''
   const clear = (): string => (status === '' ? '' : '\r\x1b[2K')
+  const ask = async (question: string): Promise<boolean> => {
+    const { createInterface } = await import('node:readline/promises')
+    const lines = createInterface({ input: stdin!, output: stderr })
+    try {
+      return /^y(es)?$/i.test((await lines.question(`${shown(question)} [y/N] `)).trim())
+    } finally {
+      lines.close()
+    }
+  }
   return {
+    ...(stdin?.isTTY && stderr.isTTY && { ask }),
     isLive,
     isColoured,
     width: stdout.columns || 100,

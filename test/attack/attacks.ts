@@ -3,6 +3,7 @@ import type { Attack } from './attack.ts'
 import { clusterRows } from './cluster-rows.ts'
 import { dialects } from './dialects.ts'
 import { doors } from './doors.ts'
+import { configs, runFolders, weights } from './foreign-files.ts'
 import { modelOutputs } from './model-outputs.ts'
 import { protobufAnswers } from './protobuf.ts'
 import { patterns, schemas } from './schemas.ts'
@@ -27,5 +28,8 @@ export const attacks: readonly Attack[] = [
   patterns,
   journals,
   archives,
+  runFolders,
+  weights,
+  configs,
   clusterRows,
 ]

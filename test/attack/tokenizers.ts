@@ -38,7 +38,7 @@ function definitionOf(normalizer: object | null) {
 export const foreignText: Attack = {
   name: 'foreign text',
   promise: 'T6',
-  share: 140,
+  share: 130,
   async open() {
     const tokenizers = [null, { type: 'NFKC' }, { type: 'Lowercase' }].map(each =>
       openTokenizer({ tokenizer: definitionOf(each) }),

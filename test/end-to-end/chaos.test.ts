@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fault } from '../servers/serving.ts'
 import { openTrial, rollKilled } from './chaos.ts'
-import { espalier, readLines, start } from './cli.ts'
+import { espalier, readLines, scratch, start } from './cli.ts'
 
 const trial = { seed: 11, tasks: 12, group: 4, latency: 15 }
 
@@ -54,6 +54,20 @@ describe('a run that is disturbed', () => {
     expect(kept).toBeGreaterThan(1)
     expect((await espalier('resume', full.run)).code).toBe(0)
     expect(await full.rows()).toBe(reference.rows)
+  })
+
+  it('[P1] a cassette that cannot be written ends the run, which goes on when there is room', async () => {
+    const cassette = join(scratch(), 'cassette.jsonl')
+    await using full = await openTrial({ ...trial, words: ['--record', cassette] })
+    const { code, stderr } = await start(full.words, { largestFile: 8 }).finished
+    expect(code, stderr).toBe(1)
+    expect(stderr).toContain('cassette.jsonl cannot be written: the file-size limit is reached')
+    const shown = await espalier('show', full.run, '--json')
+    expect(shown.stdout).not.toContain('"kind":"failed"')
+    expect((await espalier('resume', full.run)).code).toBe(0)
+    expect(await full.rows()).toBe(reference.rows)
+    const lines = readFileSync(cassette, 'utf8').trim().split('\n')
+    for (const line of lines) expect(() => JSON.parse(line)).not.toThrow()
   })
 
   it('[O1] with faults at every fifth answer it ends, every failure attributed', async () => {

@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, expect, it, vi } from 'vitest'
 import { type Started, scratch, start } from './cli.ts'
 
 const folder = scratch()
@@ -56,6 +57,33 @@ it('H7: rollouts that is killed goes on with --out, groups that nobody took incl
   const indices = [seen[0]!, ...rest].map(({ index }) => index)
   expect(indices.toSorted()).toEqual([0, 1, 2, 3, 4, 5])
 })
+
+it.runIf(process.platform === 'linux')(
+  'H7: rollouts whose disk was full for a moment takes submissions again, and starts again',
+  async () => {
+    writeFileSync(join(folder, 'answers.jsonl'), JSON.stringify({ text: 'a' }))
+    const before = await serve('full')
+    const { pid } = before.started.child
+    const limit = (bytes: number | string) =>
+      expect(spawnSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes}:`]).status).toBe(0)
+    const send = async (id: string): Promise<number> => {
+      const body = JSON.stringify({ id, tasks: [{ prompt: id.repeat(200), answer: 'a' }] })
+      const headers = { 'content-type': 'application/json' }
+      const url = `${before.url}/v1/rollouts`
+      return (await fetch(url, { method: 'POST', headers, body })).status
+    }
+    limit(100)
+    expect(await send('refused')).toBeGreaterThanOrEqual(500)
+    limit('unlimited')
+    await vi.waitFor(async () => expect(await send('one')).toBe(202))
+    before.started.child.kill('SIGKILL')
+    await before.started.finished
+    const after = await serve('full')
+    expect((await take(after.url, 0, 1)).length).toBe(1)
+    const refused = await fetch(`${after.url}/v1/rollouts/refused`)
+    expect(refused.status).toBe(404)
+  },
+)
 
 const agent = `
 import { existsSync } from 'node:fs'

@@ -27,6 +27,11 @@ export class Failure extends Error {
   }
 }
 
+/** What ends a run and is no attempt's failure: its record cannot be written. */
+export class RunEndingError extends Error {
+  override name = 'RunEndingError'
+}
+
 /** Runs `work`; whatever it throws is attributed to `boundary`. */
 export async function across<T>(
   boundary: Boundary,
@@ -49,8 +54,12 @@ export function acrossNow<T>(boundary: Boundary, call: Call, work: () => T): T {
   }
 }
 
-/** What was thrown, attributed to `boundary`, once, unless the caller itself stopped it. */
+/**
+ * What was thrown, attributed to `boundary`, once, unless the caller itself stopped it. A record that cannot be
+ * written is nobody's failure: it ends the run, which can go on when there is room.
+ */
 export function attributed(boundary: Boundary, { signal }: Call, cause: unknown): unknown {
+  if (cause instanceof RunEndingError) return cause
   if (cause instanceof Failure || (signal.aborted && cause === signal.reason)) return cause
   return new Failure(boundary, { cause })
 }

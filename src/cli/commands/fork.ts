@@ -11,6 +11,7 @@ import { claimRunFolder } from '../../run/store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { groupRecord } from '../group-line.ts'
+import { trustFlag, trustRun } from '../trust.ts'
 
 /** Continues a stored trajectory from one of its turns or tokens. */
 export const forkCommand: Command = {
@@ -32,6 +33,7 @@ export const forkCommand: Command = {
     at: { help: 'The turn (3) or the token (t512) to continue from', argument: 'PLACE' },
     samples: { help: 'Continuations (default 8)', argument: 'N' },
     edit: { help: 'A text that begins the turn, or replaces the rest of it', argument: 'FILE' },
+    trust: trustFlag,
   },
   words: [2, 2],
   run: runFork,
@@ -46,6 +48,7 @@ async function runFork(invocation: Invocation): Promise<number> {
   const { edit } = own
   const text = edit && (await openNamed(`--edit ${edit}`, () => readFile(edit, 'utf8')))
   const { run, values: begun, meantThere } = await enterRun(invocation)
+  await trustRun(run, { values: begun, samples: true }, invocation)
   const named = flags.out === undefined ? undefined : meantThere(flags.out)
   await using claimed = await claimRunFolder(named, meantThere('runs'))
   const { out } = claimed

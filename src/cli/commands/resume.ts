@@ -6,6 +6,7 @@ import { type RunManifest, runPaths } from '../../run/store/run-folder.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
+import { isOwn, trustFlag, trustRun } from '../trust.ts'
 import { evalWith, writeLostResults } from './eval.ts'
 import { rollWith } from './roll.ts'
 import { trainWith } from './train.ts'
@@ -34,6 +35,7 @@ export const resumeCommand: Command = {
     'threads',
     'cluster',
   ],
+  own: { trust: trustFlag },
   words: [1, 1],
   run: runResume,
 }
@@ -64,6 +66,8 @@ async function runResume(invocation: Invocation): Promise<number> {
       : `only those of ${Object.keys(kinds).join(', ')} can be resumed`
     throw new MisuseError(`${run} is a run of kind "${kind}": ${hint}`)
   }
+  // What somebody began is theirs; a run of another user is a foreign folder.
+  if (!isOwn(run)) await trustRun(run, { values, samples: true }, invocation)
   return await goOn({ values, out: run, resumes: true }, invocation)
 }
 

@@ -19,12 +19,12 @@ import { openEnvironmentNamed, openEstimateNamed, openFilters } from '../../run/
 import { openRewards } from '../../run/run/open-rewards.ts'
 import { openShaping } from '../../run/run/open-scorers.ts'
 import { type Settings, withoutUndefined } from '../../run/settings/settings.ts'
-import { isUserPart } from '../../run/settings/user-part.ts'
 import { type GroupRecord, groupRecord } from '../../run/store/group-record.ts'
 import { openRunReader, openRunWriter } from '../../run/store/store.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { rerunOnChange } from '../rerun.ts'
+import { namedByRun, trustFlag, trustRun } from '../trust.ts'
 
 /** Scores and filters stored trajectories again. */
 export const scoreCommand: Command = {
@@ -59,6 +59,7 @@ export const scoreCommand: Command = {
       help: 'Keep the groups that could be scored whole, and the old scores of the others',
     },
     'dry-run': { help: 'Show what would change; keeps nothing' },
+    trust: trustFlag,
   },
   words: [1, 1],
   run: runScore,
@@ -73,6 +74,7 @@ async function runScore(invocation: Invocation): Promise<number> {
   const names = [values.environment, ...(values.reward ?? []), ...values.filters]
   // What watches scores with --dry-run.
   if ((own['dry-run'] ?? own.watch) !== undefined) refuseCodeOf(invocation, values)
+  else await trustRun(run, { values, samples: false }, invocation)
   if (own.watch !== undefined) return await rerunOnChange(names, calledIn, invocation)
   await using environment = disposable(
     await openEnvironmentNamed(values.environment),
@@ -105,24 +107,15 @@ async function runScore(invocation: Invocation): Promise<number> {
   return isWhole && (summary.scored > 0 || summary.groups === 0) ? 0 : 1
 }
 
-/** Our environments that start no program and make no request when opened to score. */
-const quiet = ['calculator', 'desk', 'interpreter', 'key-value', 'single-turn', 'tool-loop']
-
 /**
- * Scoring somebody else's run must not run files or programs that the run names, nor ask servers it
+ * A dry run of somebody else's run must not run files or programs that the run names, nor ask servers it
  * names (they would be sent our key), unless a flag names them too.
  */
 function refuseCodeOf({ flags, own }: Invocation, values: Settings): void {
-  const { environment = '', reward = [], filters, judge } = values
-  const given = [flags.environment, flags.reward, flags.filters, flags.judge].flat()
-  const starts = quiet.includes(environment.split(':')[0]!) ? [] : [environment]
-  const asks = judge !== undefined && reward.length > 0 ? [judge] : []
-  const named = [...starts, ...asks, ...[...reward, ...filters].filter(isUserPart)].find(
-    name => !given.includes(name),
-  )
+  const [named] = own.trust === undefined ? namedByRun({ values, samples: false }, flags) : []
   if (named === undefined) return
   throw new MisuseError(
-    `--${own.watch === undefined ? 'dry-run' : 'watch'} runs no code and asks no server that a run names; if ${named} is yours, name it with its flag as well`,
+    `--${own.watch === undefined ? 'dry-run' : 'watch'} runs no code and asks no server that a run names; if ${named} is yours, name it with its flag as well, or add --trust`,
   )
 }
 

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
-import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Task } from '../../base/core/environment.ts'
+import { appenderTo } from '../../base/core/files/appender.ts'
 import type { TreeId } from '../../base/core/ids.ts'
 import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
 import type { Tree } from '../../base/core/tree.ts'
@@ -57,9 +57,10 @@ export async function openAttemptRecord(
 ): Promise<AttemptRecord> {
   const path = join(out, file)
   const { taken, data } = await readRecord(path, options)
-  const write = (...entries: z.infer<typeof line>[]): Promise<void> =>
-    // A line that a kill cut off in the middle ends here, and is skipped.
-    appendFile(path, entries.map(entry => `\n${jsonWithoutSecrets(entry)}`).join(''))
+  const records = appenderTo(path)
+  const write = async (...entries: z.infer<typeof line>[]): Promise<void> => {
+    await records.append(entries.map(entry => `${jsonWithoutSecrets(entry)}\n`).join(''))
+  }
   return {
     has: name => taken.has(name),
     async keep({ id, isNamed, task }, tree) {

@@ -234,6 +234,20 @@ describe('P1: after a restart', () => {
     expect(after.counts.queued).toBe(0)
   })
 
+  it('H7: what an earlier service joined to half a line of a full disk is not lost', async () => {
+    const folder = openFolder()
+    const before = await folder.start()
+    await before.submit({ ...body, id: 'kept' })
+    await takeAll(before, 'kept')
+    const [submitted, ...others] = folder.text().split('\n')
+    const half = JSON.stringify({ kind: 'submitted', submission: { ...body, id: 'lost' } })
+    writeFileSync(folder.path, [half.slice(0, 70) + submitted, ...others].join('\n'))
+    const after = await folder.start()
+    expect(after.status('kept')).toMatchObject({ state: 'finished', finished: 3 })
+    writeFileSync(folder.path, [submitted!.slice(1), ...others].join('\n'))
+    await expect(folder.start()).rejects.toThrow('submissions.jsonl:1 is damaged')
+  })
+
   it('H7: it goes on where it was, untaken groups and a torn last line included', async () => {
     const folder = openFolder()
     const before = await folder.start()

@@ -1,7 +1,8 @@
-import { appendFile, readFile, truncate } from 'node:fs/promises'
+import { readFile, truncate } from 'node:fs/promises'
+import { appenderTo } from '../../base/core/files/appender.ts'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
 import { replaceFile } from '../../run/store/run-folder.ts'
-import { StoreError } from '../../run/store/store-error.ts'
 import { digestOf } from './digest.ts'
 import { parse, type Submission, type SubmissionStatus, submission } from './rollouts-api.ts'
 import { type GroupPlace, placeOf } from './rollouts-entry.ts'
@@ -74,7 +75,7 @@ export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> 
   for (const [index, line] of (await readLines(path)).entries()) {
     if (line === '') continue
     try {
-      follow(known, JSON.parse(line) as Line)
+      follow(known, parseLine(line))
     } catch (cause) {
       const { message } = cause as Error
       throw new Error(`${path}:${index + 1} is damaged: ${message}`, { cause })
@@ -86,16 +87,38 @@ export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> 
     known.done.set(each.submission.id, doneOf(each))
   }
   if (taken.length > 0) await replaceFile(path, linesOf(known).map(writtenLine).join(''))
-  let last: Promise<unknown> = Promise.resolve()
+  const file = appenderTo(path)
   return {
     left: [...known.left.values()],
     done: [...known.done.values()],
     weights: [...known.weights.values()],
     async write(line) {
-      const written = last.then(() => appendFile(path, withoutSecretsInJson(writtenLine(line))))
-      last = written.catch(() => undefined)
-      await written
+      await file.append(withoutSecretsInJson(writtenLine(line)))
     },
+  }
+}
+
+/**
+ * Reads a line. Earlier services joined a line to the half of one that a full disk had left, which was never
+ * acknowledged: what is whole at the end counts.
+ */
+function parseLine(line: string): Line {
+  try {
+    return JSON.parse(line) as Line
+  } catch (cause) {
+    for (const { index } of [...line.matchAll(/\{"kind":"/g)].reverse()) {
+      const last = index > 0 ? parsed(line.slice(index)) : undefined
+      if (last !== undefined) return last as Line
+    }
+    throw cause
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
 

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { expectCaptured, withOwnRecord } from '../../../test/captured.ts'
 import { call, openByteRenderer, script } from '../../../test/rolling.ts'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import type { Group } from '../../base/core/group.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import { roll } from '../../run/run/roll.ts'
@@ -150,6 +151,24 @@ describe('agent', () => {
     }
     const failed = { kind: 'failed', boundary: 'policy', message: 'the server is down' }
     expect(outcomes).toEqual([expect.objectContaining(failed), 0])
+  })
+
+  it('[P1] ends the run where an answer cannot be recorded, also if its agent keeps quiet about it', async () => {
+    const policy: Policy = {
+      ...script(renderer, []),
+      sample: () => Promise.reject(new StoreError('cassette', { cause: new Error('full') })),
+    }
+    const quiet = agent({
+      name: 'quiet',
+      task,
+      async run({ model }) {
+        await generateText({ model, prompt: 'x', maxRetries: 0 }).catch(() => undefined)
+        return 1
+      },
+      reward: { right: () => 1 },
+    })
+    const groups = roll(quiet, [{ stock: 1, wanted: 1 }], { policy, model: renderer, group: 1 })
+    await expect(groups.next()).rejects.toThrow('cassette cannot be written: full')
   })
 
   it('[O1] scores no attempt whose agent never asked: nothing of it could be trained', async () => {

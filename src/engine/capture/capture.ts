@@ -1,5 +1,5 @@
 import { joinSignals } from '../../base/core/call.ts'
-import { Failure } from '../../base/core/failure.ts'
+import { Failure, RunEndingError } from '../../base/core/failure.ts'
 import { isGradableOutcome, type Outcome } from '../../base/core/outcome.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import type { Attempt } from '../rollout/attempt.ts'
@@ -44,6 +44,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
   #ticks = 0
   #ended: Outcome | undefined
   #failure: Failure | undefined
+  #unrecorded: RunEndingError | undefined
   #isFull = false
   #trees: Promise<readonly [Tree, ...Tree[]]> | undefined
 
@@ -61,6 +62,10 @@ class CapturedAttempt implements Capture, AttemptOrder {
 
   get failure(): Failure | undefined {
     return this.#failure
+  }
+
+  get unrecorded(): RunEndingError | undefined {
+    return this.#unrecorded
   }
 
   get refusal(): Outcome | undefined {
@@ -125,7 +130,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
     const isAlone = this.#running.size === 0
     const running: Running = { controller, died: undefined, isOver: undefined }
     this.#noteDead()
-    const before = this.#failure
+    const before = { failure: this.#failure, unrecorded: this.#unrecorded }
     this.#running.add(running)
     try {
       const answers = await answerRequest(request, {
@@ -140,11 +145,13 @@ class CapturedAttempt implements Capture, AttemptOrder {
       })
       this.#isFull = false
       // What failed before this was asked is made up for; what failed meanwhile is not.
-      if (this.#failure === before) this.#failure = undefined
+      if (this.#failure === before.failure) this.#failure = undefined
+      if (this.#unrecorded === before.unrecorded) this.#unrecorded = undefined
       return answers
     } catch (error) {
       this.#isFull = error instanceof ContextIsFull
       if (error instanceof Failure) this.#failure = error
+      if (error instanceof RunEndingError) this.#unrecorded = error
       throw error
     } finally {
       release()
@@ -213,6 +220,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
     const { ended } = this
     const worst = [outcome, ended].find(each => each && !isGradableOutcome(each))
     if (worst) return worst
+    if (this.#unrecorded) return failedAs({ boundary: 'store', message: this.#unrecorded.message })
     if (this.#failure && reward === undefined) return failedAs(this.#failure)
     return ended ?? outcome ?? { kind: 'completed' }
   }
@@ -227,7 +235,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
 }
 
 /** The outcome of an attempt whose agent ended it behind a failure, whatever it made of that. */
-function failedAs({ boundary, message }: Failure): Outcome {
+function failedAs({ boundary, message }: Pick<Failure, 'boundary' | 'message'>): Outcome {
   return { kind: 'failed', boundary, message }
 }
 

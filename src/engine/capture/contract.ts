@@ -1,6 +1,6 @@
 import type { AssistantMessage, Message, ToolDefinition } from '@espalier/text'
 import type { Call } from '../../base/core/call.ts'
-import type { Failure } from '../../base/core/failure.ts'
+import type { Failure, RunEndingError } from '../../base/core/failure.ts'
 import type { Json } from '../../base/core/ids.ts'
 import { describeOutcome, type Outcome } from '../../base/core/outcome.ts'
 import type { Tree } from '../../base/core/tree.ts'
@@ -151,6 +151,8 @@ export interface Capture {
   readonly ended: Outcome | undefined
   /** The last failure at a boundary, where no later request was answered. */
   readonly failure: Failure | undefined
+  /** Set where an answer could not be recorded, and no later one was. */
+  readonly unrecorded: RunEndingError | undefined
   /** The outcome if the agent gives up now because its last request was too long. */
   readonly refusal: Outcome | undefined
   /** Cuts what is running, refuses what comes later, and gives the tree of every seat. */

@@ -27,7 +27,10 @@ export async function rollAgent(
   const capture = openCapture({ context, attempt: timed.attempt, ...(seats && { seats }) })
   try {
     const ending = await runAgent(environment, { context, attempt: timed.attempt, capture })
-    return await capture.end(ending)
+    const trees = await capture.end(ending)
+    // An agent may go on without an answer, but the run cannot.
+    if (capture.unrecorded) throw capture.unrecorded
+    return trees
   } finally {
     timed.clear()
   }

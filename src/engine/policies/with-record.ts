@@ -1,5 +1,7 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, realpath } from 'node:fs/promises'
 import type { Call } from '../../base/core/call.ts'
+import { appenderTo } from '../../base/core/files/appender.ts'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import type { Policy, Sample, SampleRequest } from '../../base/core/policy.ts'
 import { jsonWithoutSecrets, withoutSecretsInJson } from '../../base/core/process/secrets.ts'
 import {
@@ -30,19 +32,17 @@ export async function withRecord(policy: Policy, file: string): Promise<Policy> 
   ): Promise<readonly Sample[]> {
     const nth = countOf(request.key, count)
     const prompt = digestOf(request.prompt.ids)
-    try {
-      const samples = await work()
-      const lines = samples.map((sample, index) =>
-        sampleLine(sampleName(request.key, nth + index), prompt, sample),
-      )
-      await cassette.write(lines)
-      return samples
-    } catch (cause) {
+    const samples = await work().catch(async (cause: unknown) => {
       const isOurs = call.signal.aborted && cause === call.signal.reason
       const error = cause instanceof Error ? cause : new Error(String(cause))
       if (!isOurs) await cassette.write([errorLine(sampleName(request.key, nth), prompt, error)])
       throw cause
-    }
+    })
+    const lines = samples.map((sample, index) =>
+      sampleLine(sampleName(request.key, nth + index), prompt, sample),
+    )
+    await cassette.write(lines)
+    return samples
   }
 
   return {
@@ -86,7 +86,6 @@ interface Cassette {
 }
 
 async function openCassette(policy: Policy, file: string): Promise<Cassette> {
-  const handle = await open(file, 'a+')
   const header: CassetteHeader = {
     espalier: 'cassette',
     format: 1,
@@ -94,26 +93,32 @@ async function openCassette(policy: Policy, file: string): Promise<Cassette> {
     capabilities: policy.capabilities,
   }
   const text = jsonWithoutSecrets(header)
-  await mend(handle, text)
-  const first = await firstLine(handle)
-  if (first === '') await handle.appendFile(`${text}\n`)
+  const first = await mended(file, text)
+  const lines = appenderTo(await realpath(file))
+  if (first === '') await lines.append(`${text}\n`)
   else if (first !== text) {
-    await handle.close()
     throw new Error(
       `${file} exists and is no cassette of ${policy.name}. Record into another file.`,
     )
   }
-  let last: Promise<void> = Promise.resolve()
   return {
-    write(lines) {
-      const work = last.then(() => handle.appendFile(`${withoutSecretsInJson(lines.join('\n'))}\n`))
-      last = work.catch(() => undefined)
-      return work
+    async write(added) {
+      await lines.append(`${withoutSecretsInJson(added.join('\n'))}\n`)
     },
-    async close() {
-      await last
-      await handle.close()
-    },
+    close: lines.settled,
+  }
+}
+
+/** The first line of a cassette, whose last line is cut off if it is only half there. */
+async function mended(file: string, header: string): Promise<string> {
+  const handle = await open(file, 'a+').catch((cause: unknown) => {
+    throw new StoreError(file, { cause })
+  })
+  try {
+    await mend(handle, header)
+    return await firstLine(handle)
+  } finally {
+    await handle.close()
   }
 }
 

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readFile, rm, truncate } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { appenderTo } from '../../base/core/files/appender.ts'
+import { openPlain } from '../../base/core/files/plain-file.ts'
 import type { Json } from '../../base/core/ids.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
@@ -46,11 +48,11 @@ export async function openWork(
   }
   await mkdir(dirname(resolve(out)), { recursive: true })
   const head = JSON.stringify({ espalier: 'dataset', settings })
-  const { entries, length } = await readWork(path, head)
-  const file = await open(path, entries ? 'r+' : 'w+')
+  const entries = await readWork(path, head)
+  const lines = appenderTo(path)
+  if (!entries) await lines.append(`${head}\n`)
+  const file = await openPlain(path, 'read')
   const tally = openTally(entries ?? [])
-  let end = entries ? length : await append(file, 0, `${head}\n`)
-  let writing: Promise<unknown> = Promise.resolve()
   return {
     resumed: entries?.length ?? 0,
     get done() {
@@ -63,7 +65,7 @@ export async function openWork(
       return Object.fromEntries([...tally.reasons].sort((a, b) => b[1] - a[1]))
     },
     has: id => tally.places.has(id),
-    record(id, built) {
+    async record(id, built) {
       const entry: Entry =
         built.kind === 'kept'
           ? { id, rows: built.rows }
@@ -73,13 +75,7 @@ export async function openWork(
               ...(built.detail !== undefined && { detail: built.detail }),
             }
       const line = Buffer.from(`${jsonWithoutSecrets(entry)}\n`)
-      const written = writing.then(async () => {
-        const offset = end
-        end = await append(file, offset, line)
-        tally.add(entry, { offset, length: line.length })
-      })
-      writing = written.catch(() => {})
-      return written
+      tally.add(entry, { offset: await lines.append(line), length: line.length })
     },
     async rowsOf(id) {
       const { offset, length: size } = tally.places.get(id)!
@@ -88,21 +84,15 @@ export async function openWork(
       return (JSON.parse(bytes.toString()) as Entry).rows ?? []
     },
     async finish() {
-      await writing
+      await lines.settled()
       await writeRejected(`${out.slice(0, out.lastIndexOf('.'))}.rejected.jsonl`, file, tally)
       await rm(path)
     },
     async [Symbol.asyncDispose]() {
-      await writing
+      await lines.settled()
       await file.close()
     },
   }
-}
-
-async function append(file: FileHandle, offset: number, text: string | Buffer): Promise<number> {
-  const bytes = Buffer.from(text)
-  await file.write(bytes, 0, bytes.length, offset)
-  return offset + bytes.length
 }
 
 function openTally(known: readonly { readonly entry: Entry; readonly place: LinePlace }[]) {
@@ -126,19 +116,16 @@ function openTally(known: readonly { readonly entry: Entry; readonly place: Line
   return tally
 }
 
-/** What a file has on record; a line that a kill cut is cut off. */
+/** What a file has on record, if anything; a line that a kill cut is cut off. */
 async function readWork(
   path: string,
   head: string,
-): Promise<{
-  readonly entries?: readonly { readonly entry: Entry; readonly place: LinePlace }[]
-  readonly length: number
-}> {
-  if (!existsSync(path)) return { length: 0 }
+): Promise<readonly { readonly entry: Entry; readonly place: LinePlace }[] | undefined> {
+  if (!existsSync(path)) return undefined
   const bytes = await readFile(path)
   const length = bytes.lastIndexOf(10) + 1
-  if (length === 0) return { length: 0 }
   if (length < bytes.length) await truncate(path, length)
+  if (length === 0) return undefined
   const entries: { entry: Entry; place: LinePlace }[] = []
   for (let offset = 0; offset < length; ) {
     const next = bytes.indexOf(10, offset) + 1
@@ -148,7 +135,7 @@ async function readWork(
       entries.push({ entry: JSON.parse(line) as Entry, place: { offset, length: next - offset } })
     offset = next
   }
-  return { entries, length }
+  return entries
 }
 
 function checkHead(path: string, line: string, head: string): void {

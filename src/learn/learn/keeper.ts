@@ -1,5 +1,6 @@
-import { appendFile, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { appenderTo } from '../../base/core/files/appender.ts'
 import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
 import type { StepRecord } from './training.ts'
@@ -15,6 +16,7 @@ const rescueTime = 30_000
 export function openKeeper(out: string | undefined, trainer: Trainer, signal: AbortSignal) {
   const pathOf = (step: number): string | undefined =>
     out === undefined ? undefined : checkpointFolder(out, step)
+  const metrics = out === undefined ? undefined : appenderTo(join(out, 'metrics.jsonl'))
   const save = async (step: number, within: AbortSignal = signal): Promise<void> => {
     const folder = pathOf(step)
     if (folder === undefined) return
@@ -52,10 +54,8 @@ export function openKeeper(out: string | undefined, trainer: Trainer, signal: Ab
       await cutMetrics(out!, from.step)
       return await trainer.load(folder, { signal })
     },
-    async metrics({ metrics, more, ...record }: StepRecord): Promise<void> {
-      if (out === undefined) return
-      const line = jsonWithoutSecrets({ ...record, ...metrics, ...more })
-      await appendFile(join(out, 'metrics.jsonl'), `${line}\n`)
+    async metrics({ metrics: values, more, ...record }: StepRecord): Promise<void> {
+      await metrics?.append(`${jsonWithoutSecrets({ ...record, ...values, ...more })}\n`)
     },
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeWhole } from '../../base/core/files/whole-file.ts'
 import { checkpointMark, replaceFile, runPaths } from '../../run/store/run-folder.ts'
 import type { TaskMemory } from '../../run/tasks/sample-tasks.ts'
 import type { Evaluation } from './held-out.ts'
@@ -69,5 +70,5 @@ export async function cutMetrics(out: string, lastStep: number): Promise<void> {
       return false
     }
   })
-  await writeFile(path, lines.map(line => `${line}\n`).join(''))
+  await writeWhole(path, lines.map(line => `${line}\n`).join(''))
 }

@@ -1,5 +1,6 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeWhole } from '../../base/core/files/whole-file.ts'
 import type { OptimizerState } from './protocol.ts'
 import { readSafetensors, writeSafetensors } from './safetensors.ts'
 import { checkShape, type ModelShape } from './shape.ts'
@@ -59,11 +60,11 @@ export async function writeCheckpoint(folder: string, checkpoint: Checkpoint): P
   await mkdir(folder, { recursive: true })
   for (const [name, bytes] of checkpoint.files) {
     checkCompanion(name)
-    await writeWhole(join(folder, name), bytes)
+    await writeSynced(join(folder, name), bytes)
   }
   const config = `${JSON.stringify(toConfig(checkpoint.shape), undefined, 2)}\n`
-  await writeWhole(join(folder, 'config.json'), config)
-  await writeWhole(join(folder, 'model.safetensors'), writeSafetensors(checkpoint.tensors))
+  await writeSynced(join(folder, 'config.json'), config)
+  await writeSynced(join(folder, 'model.safetensors'), writeSafetensors(checkpoint.tensors))
 }
 
 /** Refuses a name that is not of a tokenizer's file: it could be a path to somewhere else. */
@@ -72,16 +73,9 @@ export function checkCompanion(name: string): void {
   throw new Error(`A model folder has no file "${name}". Known: ${companionNames.join(', ')}.`)
 }
 
-async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
-  const draft = `${path}.part`
-  const file = await open(draft, 'w')
-  try {
-    await file.writeFile(content)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(draft, path)
+/** Weights are on the disk itself before anything says that they are there. */
+function writeSynced(path: string, content: string | Uint8Array): Promise<void> {
+  return writeWhole(path, content, { isSynced: true })
 }
 
 function toConfig(shape: ModelShape): Record<string, unknown> {
@@ -141,9 +135,9 @@ export async function writeOptimizer(folder: string, state: OptimizerState): Pro
   const named = (moment: keyof typeof momentNames) =>
     state[moment].map(tensor => ({ ...tensor, name: `${momentNames[moment]}.${tensor.name}` }))
   const bytes = writeSafetensors([...named('moment1'), ...named('moment2')])
-  await writeWhole(join(folder, 'optimizer.safetensors'), bytes)
+  await writeSynced(join(folder, 'optimizer.safetensors'), bytes)
   const { steps, version } = state
-  await writeWhole(join(folder, 'trainer.json'), `${JSON.stringify({ steps, version })}\n`)
+  await writeSynced(join(folder, 'trainer.json'), `${JSON.stringify({ steps, version })}\n`)
 }
 
 /** Reads what `writeOptimizer` wrote. */

@@ -3,11 +3,11 @@ import { closeSync, createWriteStream, existsSync, openSync, readSync, statSync 
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
 import type { Output } from '../sinks/format.ts'
 import { isRun, runPaths } from '../store/run-folder.ts'
-import { StoreError } from '../store/store-error.ts'
 
 /** Refuses, before work begins, a file that cannot be written: its place is taken, or its folder does not exist. */
 export function checkOutputFile(flag: string, path: string): void {
@@ -70,7 +70,9 @@ export async function openOutputFile(path: string, appears: Appearance): Promise
   const written = appears === 'whole' ? `${path}.partial` : path
   const stream = await naming(path, async () => {
     await mkdir(dirname(resolve(path)), { recursive: true })
-    const opened = createWriteStream(written)
+    // What a killed export left, or somebody put there, is not written into.
+    if (appears === 'whole') await rm(written, { force: true })
+    const opened = createWriteStream(written, { flags: appears === 'whole' ? 'wx' : 'w' })
     await once(opened, 'open')
     return opened
   })

@@ -1,6 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import type { Environment } from '../../base/core/environment.ts'
 import { describeCause } from '../../base/core/failure.ts'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import type { Group } from '../../base/core/group.ts'
 import { seatGroup, type TreeId } from '../../base/core/ids.ts'
 import type { Policy } from '../../base/core/policy.ts'
@@ -24,7 +25,6 @@ import {
   type RunReader,
   type RunWriter,
 } from '../store/store.ts'
-import { StoreError } from '../store/store-error.ts'
 import { openUnfinished, type Unfinished } from '../store/unfinished.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
 import type { RunEnd } from '../watch/events.ts'
@@ -121,7 +121,7 @@ export async function openRun(
     const close = async (ending: Partial<RunManifest>): Promise<void> => {
       await unfinished?.[Symbol.asyncDispose]()
       // If the disk is full, the manifest still says `running`; the run can be resumed all the same.
-      await writeManifest(out, { ...manifest, ...ending }).catch(() => {})
+      if (!writer.isLost?.()) await writeManifest(out, { ...manifest, ...ending }).catch(() => {})
       await writer[Symbol.asyncDispose]()
     }
     let isClosed = false

@@ -1,4 +1,6 @@
-import { appendFile, type FileHandle, rm, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, rm, stat } from 'node:fs/promises'
+import { appenderTo } from '../../base/core/files/appender.ts'
+import { writeWhole } from '../../base/core/files/whole-file.ts'
 import type { GroupId, TreeId } from '../../base/core/ids.ts'
 import type { Usage } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
@@ -228,8 +230,8 @@ async function writePart(
   }
   const mark = await markAt(paths.journal, part.last)
   const bytes = encodeFrame(partFrame({ ...part, mark }, texts))
-  if (part.from > 0) await appendFile(paths.index, bytes)
-  else await writeFile(paths.index, Buffer.concat([journalMagic, bytes]))
+  if (part.from > 0) await appenderTo(paths.index, { isLines: false }).append(bytes)
+  else await writeWhole(paths.index, Buffer.concat([journalMagic, bytes]))
   return (await stat(paths.index)).size
 }
 

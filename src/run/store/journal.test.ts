@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import { encodeFrame, type Frame } from './frame.ts'
 import { openJournal } from './journal.ts'
 import { journalMagic, readJournal } from './read-journal.ts'
@@ -206,6 +207,8 @@ describe('a journal', () => {
     await expect(openJournal('/proc/version/journal')).rejects.toThrow(
       /\/proc\/version\/journal cannot be written: .*\(ENOTDIR\)/,
     )
-    await expect(openJournal('/dev/full')).rejects.toThrow('the disk is full; make room (ENOSPC)')
+    await expect(openJournal('/dev/full')).rejects.toThrow('is a device, not a plain file')
+    const cause = Object.assign(new Error('no space'), { code: 'ENOSPC' })
+    expect(String(new StoreError('j', { cause }))).toContain('the disk is full; make room (ENOSPC)')
   })
 })

@@ -1,9 +1,10 @@
 import { writeSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
+import { openPlain } from '../../base/core/files/plain-file.ts'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import { type Frame, type FrameBuffer, openFrameBuffer, type WrittenFrame } from './frame.ts'
 import { type FramePlace, journalMagic, readPlaces } from './read-journal.ts'
-import { StoreError } from './store-error.ts'
 
 /** An append-only file of frames. One writer, any number of readers. */
 export interface Journal extends AsyncDisposable {
@@ -153,7 +154,7 @@ function encodeWaiting({ frame, reject }: Waiting, buffer: FrameBuffer): number 
 }
 
 async function openToAppend(path: string): Promise<{ handle: FileHandle; end: number }> {
-  const handle = await open(path, 'a+').catch((cause: unknown) => {
+  const handle = await openPlain(path, 'append').catch((cause: unknown) => {
     throw new StoreError(path, { cause })
   })
   try {

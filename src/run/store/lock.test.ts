@@ -1,26 +1,26 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { build } from 'esbuild'
+import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
-import { lockFile } from './lock.ts'
+import { bundled } from '../../../test/bundled.ts'
+import { type LockClock, lockFile, mayBeHeld } from './lock.ts'
 
 const scratch = (): string => join(mkdtempSync(join(tmpdir(), 'espalier-lock-')), 'writer.lock')
 
 const deadPid = (): number => spawnSync(process.execPath, ['-e', '']).pid
 
 /** The lock as it stands in the source, for processes that know no TypeScript. */
-const module = join(mkdtempSync(join(tmpdir(), 'espalier-lock-')), 'lock.mjs')
-await build({
-  entryPoints: [new URL('./lock.ts', import.meta.url).pathname],
-  outfile: module,
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  logLevel: 'silent',
-})
+const module = await bundled(new URL('./lock.ts', import.meta.url))
 
 /**
  * Processes that wait for one word and then all want one lock, again and again: whoever gets it makes sure
@@ -65,7 +65,114 @@ async function raceFor(path: string, count: number): Promise<readonly string[]> 
   return (await Promise.all(told)).flat()
 }
 
+const namespace = [
+  ...['unshare', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])],
+  ...['--pid', '--fork', '--kill-child'],
+] as const
+const hasNamespaces = spawnSync(namespace[0], [...namespace.slice(1), 'true']).status === 0
+
+/** A clock whose time passes as fast as somebody waits for it; `meanwhile` happens at every wait. */
+function fastClock(meanwhile: () => Promise<unknown> = async () => undefined): LockClock {
+  let now = 0
+  return {
+    now: () => now,
+    async wait(milliseconds) {
+      now += milliseconds
+      await meanwhile()
+    },
+    every: () => () => undefined,
+  }
+}
+
+/** A process in a namespace of its own that holds a lock, and beats, checks it or dies when it is told to. */
+async function holdElsewhere(path: string) {
+  const program = `
+    import { createInterface } from 'node:readline'
+    import { lockFile } from ${JSON.stringify(module)}
+    let now = 0
+    let beat
+    const clock = { now: () => now, wait: async () => {}, every: (_, work) => ((beat = work), () => {}) }
+    const held = await lockFile(${JSON.stringify(path)}, clock)
+    console.log('held')
+    for await (const word of createInterface({ input: process.stdin })) {
+      if (word === 'beat') beat()
+      // Only what was written before is there when the clock has moved.
+      now += 60_000
+      console.log(await held.check().then(() => 'still', error => error.message))
+    }`
+  const words = [...namespace.slice(1), process.execPath, '--input-type=module', '--eval', program]
+  const child = spawn(namespace[0], words, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  expect((await lines.next()).value).toBe('held')
+  return {
+    async tell(word: string): Promise<string> {
+      child.stdin.write(`${word}\n`)
+      return (await lines.next()).value
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await once(child, 'close')
+    },
+  }
+}
+
+describe.runIf(hasNamespaces)('H5: a lock of a process in another PID namespace', () => {
+  it('is held while it beats, and taken over 30 s of the reader’s clock after its last beat', async () => {
+    const path = scratch()
+    {
+      await using holder = await holdElsewhere(path)
+      const clock = fastClock(() => holder.tell('beat'))
+      await expect(lockFile(path, clock)).rejects.toThrow(/process \d+ on .*; it beats/)
+      expect(clock.now()).toBeLessThan(30_000)
+      expect(await mayBeHeld(path, clock)).toBe(true)
+    }
+    const clock = fastClock()
+    expect(await mayBeHeld(path, clock)).toBe(true)
+    await using held = await lockFile(path, clock)
+    expect(clock.now()).toBe(30_000)
+    await held.check()
+  })
+
+  it('that was taken over while it stood still is not written under any more', async () => {
+    const path = scratch()
+    await using holder = await holdElsewhere(path)
+    expect(await holder.tell('check')).toBe('still')
+    const held = await lockFile(path, fastClock())
+    expect(await holder.tell('check')).toContain(
+      `process ${process.pid} on ${hostname()} took it over, so that this process writes no more`,
+    )
+    await held[Symbol.asyncDispose]()
+    expect(readdirSync(dirname(path))).toEqual([])
+    // Its time had come: it does not hold the lock again because that is free.
+    expect(await holder.tell('check')).toContain('took it over')
+  })
+})
+
 describe('a lock', () => {
+  it('H5: of another boot or machine is free for one of many when it has not beaten for 30 s', async () => {
+    const path = scratch()
+    const dead = { pid: process.pid, host: hostname(), started: '1', boot: 'before', namespace: '' }
+    writeFileSync(path, JSON.stringify({ ...dead, id: 'x', beat: 12 }))
+    const clock = fastClock()
+    expect(await mayBeHeld(path, clock)).toBe(true)
+    await clock.wait(31_000)
+    expect(await mayBeHeld(path, clock)).toBe(false)
+    const tries = await Promise.allSettled(
+      Array.from({ length: 8 }, () => lockFile(path, fastClock())),
+    )
+    const held = tries.filter(each => each.status === 'fulfilled')
+    expect(held).toHaveLength(1)
+    await held[0]!.value[Symbol.asyncDispose]()
+    expect(readdirSync(dirname(path))).toEqual([])
+  })
+
+  it('H5: that cannot be read is refused, not waited for', async () => {
+    const path = scratch()
+    symlinkSync('/nowhere', path)
+    await expect(lockFile(path)).rejects.toThrow(`${path} is a link, not a plain file`)
+    expect(await mayBeHeld(path)).toBe(true)
+  })
+
   it('H5: of a process that is gone is held by one of many processes at a time', async () => {
     const path = scratch()
     writeFileSync(path, JSON.stringify({ pid: deadPid(), host: hostname(), started: '1' }))

@@ -1,68 +1,176 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { link, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as wait } from 'node:timers/promises'
+import { OddFileError, readPlain } from '../../base/core/files/plain-file.ts'
+import { StoreError } from '../../base/core/files/store-error.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
-import { StoreError } from './store-error.ts'
+import { isAlive, isNear, type Owner, readOwner, thisProcess } from './lock-owner.ts'
 
-/** The holder of a lock: a process on a machine; `started` distinguishes it from later ones with the same id. */
-interface Owner {
-  readonly pid: number
-  readonly host: string
-  /** When the process started, in ticks since boot, if the system reports it. */
-  readonly started: string
+/** A lock that is held: disposing of it gives it back. */
+export interface HeldLock extends AsyncDisposable {
+  /** Throws if somebody took the lock over: whoever held it writes no more. Asks the disk only now and then. */
+  check(): Promise<void>
+  /** Whether somebody took it over, as far as is known. */
+  readonly isLost: boolean
 }
+
+/** The time as a lock sees it. */
+export interface LockClock {
+  /** Milliseconds on a clock that never runs backwards. */
+  now(): number
+  wait(milliseconds: number): Promise<unknown>
+  /** Does something again and again; the returned function ends that. */
+  every(milliseconds: number, work: () => void): () => void
+}
+
+const systemClock: LockClock = {
+  now: () => performance.now(),
+  wait,
+  every(milliseconds, work) {
+    const timer = setInterval(work, milliseconds).unref()
+    return () => clearInterval(timer)
+  },
+}
+
+/** Milliseconds between two beats of a holder. */
+const betweenBeats = 5000
+/** A holder elsewhere that does not beat for so many milliseconds of the reader's own clock is dead. */
+const silence = 30_000
 
 /**
  * Makes sure that one process writes; a lock whose process is gone is taken over.
  *
  * A lock that is left by a dead process is never moved or overwritten: between reading it and doing
  * so it could have become somebody's. Instead whoever takes over makes a file whose name only the
- * text of the dead lock gives, and every lock's text is unique, so of many one succeeds. If that one dies
- * too, its own text gives the next name. Who holds the lock is at the end of that chain.
+ * identity in the dead lock gives, and every identity is unique, so of many one succeeds. If that one dies
+ * too, its own identity gives the next name. Who holds the lock is at the end of that chain.
+ *
+ * Of a holder whose process cannot be asked for, in another container or on another machine, the beats are
+ * watched: it counts them in its lock. No clock is compared with another machine's.
  */
-export async function lockFile(path: string): Promise<AsyncDisposable> {
+export async function lockFile(path: string, clock = systemClock): Promise<HeldLock> {
   const draft = `${path}.${randomUUID()}`
   try {
-    await writeFile(draft, JSON.stringify({ ...(await ownerOf(process.pid)), id: randomUUID() }))
+    const identity = identityText({ ...(await thisProcess()), id: randomUUID() })
+    await writeFile(draft, lockText(identity, 0), { flag: 'wx' })
     for (;;) {
       const chain = await readChain(path)
       const end = chain.at(-1)
-      if (end) await refuseLiving(path, end.text)
+      if (end) await refuseLiving(path, end, clock)
       const place = end ? nextPlace(path, end.text) : path
       if (!(await tryLink(draft, place))) continue
-      if (!end || (await isStill(path, chain[0]!.text))) return release(path, [...chain, { place }])
+      if (!end || (await isStill(path, chain[0]!.text))) {
+        return await hold({ path, place, identity, chain }, clock)
+      }
       // The lock was released in between, and may belong to somebody else now.
       await rm(place, { force: true })
     }
   } catch (cause) {
-    if (cause instanceof LockedError) throw cause
+    if (cause instanceof LockedError || cause instanceof OddFileError) throw cause
     throw new StoreError(path, { cause })
   } finally {
     await rm(draft, { force: true })
   }
 }
 
-/** Whether somebody may hold the lock: a process that lives, or one on another machine. */
-export async function mayBeHeld(path: string): Promise<boolean> {
-  const end = (await readChain(path)).at(-1)
-  if (!end) return false
+/** Beats that were seen of holders elsewhere, and since when, for whoever looks again and again. */
+const seen = new Map<string, { readonly text: string; readonly since: number }>()
+
+/** Whether somebody may hold the lock: a process that lives, or one elsewhere that was not seen silent for long. */
+export async function mayBeHeld(path: string, clock = systemClock): Promise<boolean> {
+  // One that cannot be read may be held.
+  const chain = await readChain(path).catch(() => undefined)
+  const end = chain?.at(-1)
+  if (!end) return chain === undefined
   const owner = readOwner(end.text)
-  return !owner || owner.host !== hostname() || (await isAlive(owner))
+  if (owner && (await isNear(owner))) return await isAlive(owner)
+  if (owner?.beat === undefined) return true
+  const before = seen.get(end.place)
+  if (before?.text === end.text) return clock.now() - before.since < silence
+  seen.set(end.place, { text: end.text, since: clock.now() })
+  return true
+}
+
+/** Thrown if another process is writing the run: a folder was named that cannot be written now. */
+export class LockedError extends SettingError {
+  override name = 'LockedError'
+}
+
+interface Held {
+  readonly place: string
+  readonly text: string
+}
+
+/** What a process that holds a lock knows of it. */
+interface Holding {
+  readonly path: string
+  readonly place: string
+  readonly identity: string
+  /** The dead who held it before. */
+  readonly chain: readonly Held[]
+}
+
+/** Beats until the lock is given back or lost. */
+async function hold(
+  { path, place, identity, chain }: Holding,
+  clock: LockClock,
+): Promise<HeldLock> {
+  const file = await open(place, 'r+')
+  let beats = 0
+  let looked = clock.now()
+  let lost: StoreError | undefined
+
+  async function look(): Promise<void> {
+    looked = clock.now()
+    const next = await readPlain(nextPlace(path, identity))
+    if (next === undefined && (await isStill(place, identity))) return
+    lost ??= new StoreError(dirname(path), { cause: new Error(lostTo(next)) })
+  }
+  async function beat(): Promise<void> {
+    await look()
+    if (lost) return
+    await file.write(lockText(identity, ++beats), 0)
+    // Readers on other machines see what is on the disk.
+    await file.datasync()
+  }
+  let beating: Promise<void> = Promise.resolve()
+  const stop = clock.every(betweenBeats, () => {
+    // A disk that refuses a beat may take the next one.
+    beating = beating.then(beat).catch(() => {})
+  })
+  return {
+    get isLost() {
+      return lost !== undefined
+    },
+    async check() {
+      // A process that was stopped for a while looks before it writes.
+      if (!lost && clock.now() - looked > 2 * betweenBeats) await look()
+      if (lost) throw lost
+    },
+    async [Symbol.asyncDispose]() {
+      stop()
+      await beating
+      await look().catch(() => {})
+      await file.close()
+      if (!lost) await release(path, [...chain.map(each => each.place), place])
+    },
+  }
+}
+
+function lostTo(text: string | undefined): string {
+  const owner = text === undefined ? undefined : readOwner(text)
+  const by = owner ? `process ${owner.pid} on ${owner.host}` : 'somebody'
+  return `${by} took it over, so that this process writes no more`
 }
 
 /** Removes the lock itself first: from then on nobody follows the rest of the chain. */
-function release(path: string, chain: readonly { readonly place: string }[]): AsyncDisposable {
-  return {
-    async [Symbol.asyncDispose]() {
-      const takeovers = chain.map(({ place }) => place).filter(place => place !== path)
-      await removeLeftovers(path, new Set(takeovers))
-      // Only once: a moment later the lock may belong to somebody else.
-      await rm(path, { force: true })
-      for (const place of takeovers) await rm(place, { force: true })
-    },
-  }
+async function release(path: string, chain: readonly string[]): Promise<void> {
+  const takeovers = chain.filter(place => place !== path)
+  await removeLeftovers(path, new Set(takeovers))
+  // Only once: a moment later the lock may belong to somebody else.
+  await rm(path, { force: true })
+  for (const place of takeovers) await rm(place, { force: true })
 }
 
 /**
@@ -77,33 +185,39 @@ async function removeLeftovers(path: string, own: ReadonlySet<string>): Promise<
   }
 }
 
-/** Thrown if another process is writing the run: a folder was named that cannot be written now. */
-export class LockedError extends SettingError {
-  override name = 'LockedError'
-}
-
-interface Held {
-  readonly place: string
-  readonly text: string
-}
-
 /** The lock and those who took it over, one after another; the last of them holds it. */
 async function readChain(path: string): Promise<readonly Held[]> {
   const chain: Held[] = []
   for (let place = path; ; ) {
-    const text = await readFile(place, 'utf8').catch(() => undefined)
+    const text = await readPlain(place)
     if (text === undefined) return chain
     chain.push({ place, text })
     place = nextPlace(path, text)
   }
 }
 
+/** All but the beats. */
+function identityOf(text: string): string {
+  return text.split(',"beat":')[0]!
+}
+
+function identityText(identity: object): string {
+  return JSON.stringify(identity).slice(0, -1)
+}
+
+/** Always as long, so that it is written over itself. */
+function lockText(identity: string, beats: number): string {
+  return `${identity},"beat":${String(beats).padEnd(12)}}`
+}
+
 function nextPlace(path: string, text: string): string {
-  return `${path}.over.${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+  const digest = createHash('sha256').update(identityOf(text)).digest('hex')
+  return `${path}.over.${digest.slice(0, 32)}`
 }
 
 async function isStill(path: string, text: string): Promise<boolean> {
-  return (await readFile(path, 'utf8').catch(() => undefined)) === text
+  const now = await readPlain(path)
+  return now !== undefined && identityOf(now) === identityOf(text)
 }
 
 /** A link appears whole or not at all, so that nobody reads half an owner. */
@@ -123,60 +237,43 @@ async function tryLink(draft: string, path: string): Promise<boolean> {
 /** Error codes of file systems without hard links. */
 const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
-async function refuseLiving(path: string, text: string): Promise<void> {
+async function refuseLiving(path: string, { place, text }: Held, clock: LockClock): Promise<void> {
   const owner = readOwner(text)
   if (!owner) {
     // Without links a lock exists before its text: wait until it has been written.
-    await setTimeout(20)
+    await clock.wait(20)
     return
   }
-  if (owner.host !== hostname()) {
-    throw new LockedError(
-      `${dirname(path)} is being written by process ${owner.pid} on ${owner.host}; if that is gone, remove ${path}`,
-    )
+  if (await isNear(owner)) {
+    if (await isAlive(owner)) throw lockedBy(path, owner, 'near')
+    return
   }
-  if (await isAlive(owner)) {
-    throw new LockedError(
-      `${dirname(path)} is being written by process ${owner.pid}: wait until it ends, end it with ` +
-        `\`kill ${owner.pid}\`, or choose another folder`,
-    )
+  if (owner.beat === undefined || (await beats(place, text, clock))) {
+    throw lockedBy(path, owner, 'away')
   }
 }
 
-function readOwner(text: string): Owner | undefined {
-  try {
-    const owner = JSON.parse(text) as Partial<Owner>
-    return typeof owner.pid === 'number' && typeof owner.host === 'string'
-      ? { pid: owner.pid, host: owner.host, started: String(owner.started ?? '') }
-      : undefined
-  } catch {
-    return undefined
+/** Whether a holder that is not near beats, or gives its lock back, before its silence is over. */
+async function beats(place: string, text: string, clock: LockClock): Promise<boolean> {
+  const begun = clock.now()
+  while (clock.now() - begun < silence) {
+    await clock.wait(betweenBeats / 5)
+    const now = await readPlain(place)
+    if (now === text) continue
+    return now !== undefined && identityOf(now) === identityOf(text)
   }
+  return false
 }
 
-async function ownerOf(pid: number): Promise<Owner> {
-  return { pid, host: hostname(), started: (await processAt(pid)).started }
-}
-
-/** The third and the 22nd field of Linux's process table, its state and its start; '' elsewhere. */
-async function processAt(
-  pid: number,
-): Promise<{ readonly state: string; readonly started: string }> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return { state: fields[0] ?? '', started: fields[19] ?? '' }
-}
-
-/** States of processes that have ended, and are listed only until their parent has asked how. */
-const ended = ['Z', 'X', 'x']
-
-async function isAlive(owner: Owner): Promise<boolean> {
-  try {
-    process.kill(owner.pid, 0)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
+function lockedBy(path: string, { pid, host, beat }: Owner, where: 'near' | 'away'): LockedError {
+  const is = `${dirname(path)} is being written by process ${pid}`
+  if (where === 'near') {
+    const end = `end it with \`kill ${pid}\``
+    return new LockedError(`${is}: wait until it ends, ${end}, or choose another folder`)
   }
-  const { state, started } = await processAt(owner.pid)
-  if (ended.includes(state)) return false
-  return owner.started === '' || started === '' || started === owner.started
+  const end =
+    beat === undefined
+      ? `if that is gone, remove ${path}`
+      : 'it beats: wait until it ends, end it there, or choose another folder'
+  return new LockedError(`${is} on ${host}; ${end}`)
 }

@@ -1,4 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { openPlain } from '../../base/core/files/plain-file.ts'
 import { findFrame } from './find-frame.ts'
 import { checkFrame, DamagedFrameError, decodeFrame, type Frame, frameSize } from './frame.ts'
 
@@ -37,7 +38,7 @@ export async function* readJournal(path: string, from = 0): AsyncGenerator<Journ
 /** Opens a journal for reading; undefined if its writer has not created it yet. */
 export async function openToRead(path: string): Promise<FileHandle | undefined> {
   try {
-    return await open(path, 'r')
+    return await openPlain(path, 'read')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error

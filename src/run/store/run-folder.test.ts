@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
+import { bundled } from '../../../test/bundled.ts'
 import { LockedError } from './lock.ts'
 import { newManifest } from './manifest.ts'
 import { claimRunFolder, createRun, readManifest } from './run-folder.ts'
@@ -52,15 +52,7 @@ it.runIf(canMount)(
   'on a read-only file system the reason is said, however deep it lies',
   async () => {
     const folder = scratch()
-    const module = join(folder, 'run-folder.mjs')
-    await build({
-      entryPoints: [new URL('./run-folder.ts', import.meta.url).pathname],
-      outfile: module,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      logLevel: 'silent',
-    })
+    const module = await bundled(new URL('./run-folder.ts', import.meta.url))
     const disk = scratch()
     const program = `
     import { claimRunFolder, createRun } from ${JSON.stringify(module)}

@@ -1,14 +1,16 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Isolation } from '../../base/core/environment.ts'
+import { StoreError } from '../../base/core/files/store-error.ts'
+import { writeWhole } from '../../base/core/files/whole-file.ts'
 import type { Json } from '../../base/core/ids.ts'
 import { nearFile } from '../../base/core/names/near-file.ts'
 import { commandLine } from '../../base/core/names/program-name.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
-import { lockFile, mayBeHeld } from './lock.ts'
-import { StoreError } from './store-error.ts'
+import { type HeldLock, lockFile, mayBeHeld } from './lock.ts'
+import { refuseOddFiles } from './odd-files.ts'
 
 /** The version of the run folder's layout that this program writes; it reads all up to it. */
 export const runFormat = 3
@@ -138,7 +140,7 @@ async function whyNotIn(folder: string): Promise<unknown> {
  * Makes a run folder; one that already holds a run is refused. Returns the writer's lock, which is
  * taken before anything is read or written, so that of two processes only one begins the run.
  */
-export async function createRun(folder: string, manifest: RunManifest): Promise<AsyncDisposable> {
+export async function createRun(folder: string, manifest: RunManifest): Promise<HeldLock> {
   const paths = runPaths(folder)
   if (isFile(folder)) {
     throw new SettingError(`${folder} is a file: --out names a folder for the run`)
@@ -180,8 +182,7 @@ export function sizeOf(path: string): number | undefined {
 /** Writes a file so that a reader sees the old or the new one, never half of it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   try {
-    await writeFile(`${path}.next`, withoutSecretsInJson(text))
-    await rename(`${path}.next`, path)
+    await writeWhole(path, withoutSecretsInJson(text))
   } catch (cause) {
     throw new StoreError(path, { cause })
   }
@@ -209,6 +210,7 @@ export async function readManifest(folder: string): Promise<RunManifest> {
   if (!existsSync(path)) {
     throw new SettingError(`${folder} is not a run: ${whatInstead(folder)}`)
   }
+  await refuseOddFiles(runPaths(folder))
   const manifest = parseManifest(await readFile(path, 'utf8'), path)
   if (manifest.format < 1 || manifest.format > runFormat) {
     const writer = manifest.versions?.espalier

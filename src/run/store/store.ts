@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Task } from '../../base/core/environment.ts'
+import { removeDrafts } from '../../base/core/files/whole-file.ts'
 import { type Group, isUseful, type Unscored, type Weighted } from '../../base/core/group.ts'
 import {
   type GroupId,
@@ -21,7 +22,7 @@ import {
   type NotedTree,
   readContents,
 } from './journal-index.ts'
-import { lockFile } from './lock.ts'
+import { type HeldLock, lockFile } from './lock.ts'
 import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
 import { isRun, readManifest, runPaths, sizeOf, writeManifest } from './run-folder.ts'
 import { treeFromFrame, treeToRunFrame } from './tree-frame.ts'
@@ -34,6 +35,8 @@ export interface RunWriter extends AsyncDisposable {
   writeSent(sent: SentFrames): Promise<void>
   /** Called when all is written: it survives a power cut, and files that go with the run are whole. */
   complete(): Promise<void>
+  /** Whether another process took the run over: this one writes no more. */
+  isLost?(): boolean
 }
 
 /** Frames of trees, one behind another; the last may be that of their group. */
@@ -51,10 +54,11 @@ export interface RecordWriter extends RunWriter {
 }
 
 /** Opens a run for writing; one process at a time, which may hold its lock already. */
-export async function openRunWriter(folder: string, held?: AsyncDisposable): Promise<RecordWriter> {
+export async function openRunWriter(folder: string, held?: HeldLock): Promise<RecordWriter> {
   const lock = held ?? (await lockFile(runPaths(folder).lock))
   let journal: Journal
   try {
+    await removeDrafts(folder)
     if (isRun(folder)) {
       refuseCut(folder, await readManifest(folder), sizeOf(runPaths(folder).journal) ?? 0)
     }
@@ -65,6 +69,7 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
   }
   const notes = await continueNotes(runPaths(folder), journal.size)
   const writeRecord = async (group: GroupRecord): Promise<void> => {
+    await lock.check()
     const frame = { header: { kind: 'group', group } satisfies JournalHeader, arrays: [] }
     const place = await journal.append(frame)
     notes?.add(frame, place)
@@ -72,6 +77,7 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
   }
   return {
     async writeTree(tree) {
+      await lock.check()
       const place = await journal.append(() => treeToRunFrame(tree))
       notes?.addTree(costOfTree(tree), place)
       await notes?.writeFull()
@@ -79,6 +85,7 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
     writeGroup: (group, task, order) => writeRecord(groupRecord(group, task, order)),
     writeRecord,
     async writeSent({ bytes, notes: trees, group }) {
+      await lock.check()
       const { offset } = await journal.append(bytes)
       notes?.addTrees(trees, offset)
       if (group) {
@@ -88,12 +95,18 @@ export async function openRunWriter(folder: string, held?: AsyncDisposable): Pro
       }
       await notes?.writeFull()
     },
-    complete: () => journal.sync(),
+    async complete() {
+      await lock.check()
+      await journal.sync()
+    },
+    isLost: () => lock.isLost,
     async [Symbol.asyncDispose]() {
       await journal[Symbol.asyncDispose]()
-      await notes?.write()
-      // Where that fails the former length stands, which the journal reaches as well.
-      await noteLength(folder, journal.size).catch(() => {})
+      if (!lock.isLost) {
+        await notes?.write()
+        // Where that fails the former length stands, which the journal reaches as well.
+        await noteLength(folder, journal.size).catch(() => {})
+      }
       await lock[Symbol.asyncDispose]()
     },
   }

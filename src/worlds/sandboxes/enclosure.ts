@@ -35,6 +35,9 @@ export interface Limits {
 /** Programs and their libraries; where one of them does not exist it is left out. */
 export const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/nix/store']
 
+/** Where the kernel lists the keys of a user, in whatever namespace. */
+export const namesOfKeys = ['/proc/keys', '/proc/key-users']
+
 /** A word as a shell reads it. */
 export function quote(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`

@@ -118,6 +118,74 @@ describe.runIf(walls.by !== undefined)('H1: inside the walls', () => {
     expect(flood.cut).toBeGreaterThan(0)
   })
 
+  it('variables are for the command alone: what builds the walls runs nothing that they name', async () => {
+    const planted = mkdtempSync(join(folder, 'planted-'))
+    const trace = join(planted, 'trace')
+    for (const name of ['setpriv', 'sh', 'unshare', 'bwrap', 'mount', 'prlimit', 'perl']) {
+      const path = join(planted, name)
+      writeFileSync(path, `#!/bin/sh\ntouch ${trace}\nexit 1\n`, { mode: 0o755 })
+    }
+    const outside = { PATH: planted, LD_PRELOAD: '/nowhere.so', PERL5OPT: '-Mnowhere', ENV: trace }
+    const odd = { UID: '7', 'a.b': "it's\n", IFS: 'x', PLAIN: '$(id) `id` "' }
+    const variables = { ...outside, ...odd }
+    const asked = { seconds: 20, outputBytes: 10_000 }
+    const { output } = await runInside(openSandbox({ variables }), ['/usr/bin/env', '-0'], asked)
+    expect(existsSync(trace)).toBe(false)
+    for (const [name, value] of Object.entries({ ...outside, ...odd })) {
+      expect(output.split('\0')).toContain(`${name}=${value}`)
+    }
+    expect(output).not.toContain('ESPALIER')
+    expect((await runInside(openSandbox({ variables: { A: '1' } }), ['a=b'], asked)).code).toBe(127)
+  })
+
+  it.runIf(walls.sockets)('no socket of another kind is made, in no way', async () => {
+    const script = `my @told = map { socket(S, $_, 1, 0) ? 0 : $! + 0 } 1, 2, 10, 16, 17, 38, 40, 44;
+      print "@told ", syscall(425, 1, 0) < 0 ? $! + 0 : 'ring'`
+    const { output } = await inside(`perl -e '${script}'`)
+    expect(output).toMatch(/^0 0 0 \d+ 97 97 97 97 38$/)
+  })
+
+  it.runIf(walls.keys)('no key is read from outside, nor left for the next attempt', async () => {
+    const script = `my $n = 'espalier'; my $t = 'user'; my $v = 'secret';
+      syscall(250, 1, 0); syscall(248, $t, $n, $v, 6, -3) > 0 or die; exec @ARGV`
+    const look = `grep -c espalier /proc/keys; perl -e 'my ($t, $n) = ("user", "espalier");
+      print syscall(249, $t, $n, 0, 0) < 0 ? $! + 0 : "found"'`
+    const words = ['perl', '-e', script, process.execPath, ...wordsOfParent(look)]
+    if (process.arch !== 'x64') return
+    expect(await textOf(spawn(words[0]!, words.slice(1)))).toBe('0\n38')
+  })
+
+  it.runIf(walls.memory)('files in memory count as memory, of all processes together', async () => {
+    const fill = 'head -c 150000000 /dev/zero > /tmp/a & head -c 150000000 /dev/zero > /tmp/b'
+    const limits = { memory: 200, temporary: 1000 }
+    const { output, code } = await inside(`(${fill}; wait) || true; cat /tmp/a /tmp/b | wc -c`, {
+      limits,
+    })
+    expect(code === 0 ? Number(output) : 0).toBeLessThan(200 * 2 ** 20)
+    const held = `my $b = 'x' x 1e6; for (1 .. 8) { my $n = 'm'; my $f = syscall(319, $n, 0);
+      open(my $h, '>&=', $f); push @h, $h; print $h $b for 1 .. 50 } print 'HELD'`
+    expect((await inside(`perl -e '${held}'`, { limits })).output).not.toContain('HELD')
+  })
+
+  it.runIf(walls.processCount)('a fork bomb ends with its command', async () => {
+    const bomb = 'b() { b | b & }; b; sleep 1; echo over'
+    const limits = { processes: 40, cpu: 5 }
+    const { end } = await inside(bomb, { limits }, { seconds: 3 })
+    expect(['exited', 'out-of-time']).toContain(end)
+    const { output } = await inside('echo again', { limits })
+    expect(output).toBe('again\n')
+  })
+
+  it('/proc shows one’s own processes and changes nothing', async () => {
+    const script = `ls /proc | grep -c '^[0-9]'; for f in sysrq-trigger sys/kernel/hostname sys/vm/drop_caches; do
+      (echo 1 > /proc/$f) 2>/dev/null && echo "wrote $f"; done
+      head -c 1 /proc/kcore 2>/dev/null; ls /proc/1/root/root 2>/dev/null; ls /proc/*/cwd/root 2>/dev/null; true`
+    const { output } = await inside(script)
+    const [count, ...rest] = output.trim().split('\n')
+    expect(Number(count)).toBeLessThan(12)
+    expect(rest).toEqual([])
+  })
+
   it('what was started in the background ends with the command', async () => {
     const work = mkdtempSync(join(folder, 'work-'))
     const script = `(exec 9>${work}/lock; flock 9; echo held; sleep 1000) & read line`
@@ -197,9 +265,17 @@ it('H1: which walls stand is told in words', () => {
     files: false,
     processes: false,
     limits: true,
+    memory: false,
     processCount: false,
+    sockets: false,
+    keys: true,
     diesWithParent: true,
   })
-  expect(missing).toEqual(['network', 'files', 'processes', 'limit of processes'])
-  expect(standing).toEqual(['limits of memory and CPU', 'end with its parent'])
+  expect(missing).toEqual([
+    ...['network', 'files', 'processes', 'limit of all memory together', 'limit of processes'],
+    'sockets of other kinds (vsock)',
+  ])
+  expect(standing).toEqual([
+    ...['limits of memory and CPU', 'keyrings of the kernel', 'end with its parent'],
+  ])
 })

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { type ControlGroup, joinLines, makeGroup } from './control-groups.ts'
 import { coveredDescriptors } from './descriptors.ts'
 import type { Bind, Enclosed, Limits } from './enclosure.ts'
+import { withVariables } from './variables.ts'
 import { type Builder, findBuilder, type Walls } from './walls.ts'
 
 /** What a sandbox lets in, and its limits. */
@@ -46,22 +48,40 @@ export function openSandbox(options: SandboxOptions = {}): Sandbox {
   return {
     walls: network === 'outside' ? { ...walls, network: false } : walls,
     spawn(command) {
-      const [first, ...words] = endWithParent(enclose(enclosed, command), walls)
-      return spawn(first!, words, {
-        env: { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', ...options.variables },
+      const inside = withVariables(options.variables ?? {}, command)
+      const isGrouped = walls.diesWithParent && (walls.memory || walls.processCount)
+      const group = isGrouped ? boundedGroup(enclosed.limits) : undefined
+      const words = endWithParent(enclose(enclosed, inside.words), walls, group)
+      const child = spawn(words[0]!, words.slice(1), {
+        env: inside.variables,
         // Where there is a new root, the folder is entered inside it.
         cwd: walls.files ? '/' : workingFolder,
         stdio: ['pipe', 'pipe', 'pipe', ...coveredDescriptors()],
         // A group of its own: Ctrl-C is for this program alone, and without walls all of it is ended at once.
         detached: walls.diesWithParent,
       })
+      if (group) child.once('exit', group.remove).once('error', group.remove)
+      return child
     },
   }
 }
 
+/** The group of a command with limits; what was found to work must not fail in silence. */
+function boundedGroup(limits: Limits): ControlGroup | undefined {
+  if (limits.memory === undefined && limits.processes === undefined) return undefined
+  const group = makeGroup(limits)
+  if (group) return group
+  throw new Error('a command could not be started: the system made no control group for its limits')
+}
+
 /** The parent's process id is checked too, in case it ended before the system began to watch it. */
-function endWithParent(words: readonly string[], walls: Walls): readonly string[] {
+function endWithParent(
+  words: readonly string[],
+  walls: Walls,
+  group: ControlGroup | undefined,
+): readonly string[] {
   if (!walls.diesWithParent) return words
-  const script = `[ "$PPID" = ${process.pid} ] || exit 1; exec "$@"`
+  const join = group ? joinLines(group) : []
+  const script = [`[ "$PPID" = ${process.pid} ] || exit 1`, ...join, 'exec "$@"'].join('; ')
   return ['setpriv', '--pdeathsig', 'SIGKILL', '/bin/sh', '-c', script, 'sh', ...words]
 }

@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, readlinkSync } from 'node:fs'
-import { boundWords, type Enclosed, quote, systemFolders } from './enclosure.ts'
+import { boundWords, type Enclosed, namesOfKeys, quote, systemFolders } from './enclosure.ts'
 
 /**
  * The words that run a command in namespaces of its own, made with `unshare`: an empty network, a
@@ -46,6 +46,8 @@ function newRootScript(enclosed: Enclosed): string {
     bindFunction,
     ...['null', 'zero', 'random', 'urandom'].map(name => `bind /dev/${name}`),
     'mount -t proc -o ro proc proc 2>/dev/null || true',
+    // Their names say what the operator has, even where they cannot be read.
+    ...namesOfKeys.map(name => `[ ! -e .${name} ] || mount --bind dev/null .${name}`),
     ...bound.map(showPath),
     lockBound,
     ...writable.map(path => `bind ${quote(path)}`),

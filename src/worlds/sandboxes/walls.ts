@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { bubblewrapWords } from './bubblewrap.ts'
+import { boundsHere } from './control-groups.ts'
 import type { Enclosed } from './enclosure.ts'
+import { bubblewrapFilter, filterHolds, filterProbe, filterWords } from './system-calls.ts'
 import { unshareWords } from './unshare.ts'
+import { plainVariables } from './variables.ts'
 
 /** The walls between a process inside and this machine. */
 export interface Walls {
@@ -15,8 +18,14 @@ export interface Walls {
   readonly processes: boolean
   /** Address space, CPU time and file size are bounded by the system. */
   readonly limits: boolean
-  /** The number of processes is bounded; the system does not enforce this for root. */
+  /** The memory of all processes together is bounded, files in memory included. */
+  readonly memory: boolean
+  /** The number of processes is bounded; without a control group the system does not enforce this for root. */
   readonly processCount: boolean
+  /** Sockets of other kinds than the network's, which lead to the machine's host, are refused. */
+  readonly sockets: boolean
+  /** No key of the kernel's keyrings can be read, or left for another attempt. */
+  readonly keys: boolean
   /** The system ends it when the process that started it ends, however that ends. */
   readonly diesWithParent: boolean
 }
@@ -32,7 +41,10 @@ const standing = {
   files: true,
   processes: true,
   limits: true,
+  memory: false,
   processCount: process.getuid?.() !== 0,
+  sockets: false,
+  keys: false,
   diesWithParent: true,
 }
 
@@ -56,8 +68,31 @@ let found: Builder | undefined
 
 /** The first way to build walls that works here, found by trying each once. */
 export function findBuilder(): Builder {
-  found ??= (process.platform === 'linux' && builders.find(works)) || withoutWalls()
+  if (found) return found
+  const builder = process.platform === 'linux' ? builders.find(works) : undefined
+  found = builder ? strengthened(builder) : withoutWalls()
   return found
+}
+
+/** The same walls with all that makes them stronger here. */
+function strengthened(builder: Builder): Builder {
+  const bounds = boundsHere()
+  const processCount = builder.walls.processCount || bounds.processes
+  const walls = { ...builder.walls, memory: bounds.memory, processCount }
+  const filtered = { ...walls, sockets: true, keys: true }
+  const [perl, bubblewrap]: readonly Builder[] = [
+    {
+      walls: filtered,
+      enclose: (enclosed, command) => builder.enclose(enclosed, [...filterWords(), ...command]),
+    },
+    {
+      walls: filtered,
+      enclose: (enclosed, command) => bubblewrapFilter(builder.enclose(enclosed, command)),
+    },
+  ]
+  if (perl && outputInside(perl, filterProbe()) === filterHolds) return perl
+  if (bubblewrap && walls.by === 'bubblewrap' && works(bubblewrap)) return bubblewrap
+  return { ...builder, walls }
 }
 
 /** Which walls can be built on this machine. */
@@ -66,7 +101,13 @@ export function findWalls(): Walls {
 }
 
 /** Whether a command runs inside and sees only its own files. */
-function works({ enclose }: Builder): boolean {
+function works(builder: Builder): boolean {
+  const test = 'test ! -e /etc/passwd && test ! -e /root && echo inside'
+  return outputInside(builder, ['/bin/sh', '-c', test]) === 'inside\n'
+}
+
+/** What a command prints inside; undefined where it does not run. */
+function outputInside({ enclose }: Builder, inside: readonly string[]): string | undefined {
   const enclosed: Enclosed = {
     readable: [],
     writable: [],
@@ -74,10 +115,10 @@ function works({ enclose }: Builder): boolean {
     workingFolder: '/',
     limits: { memory: 4096, cpu: 10, fileSize: 0 },
   }
-  const test = 'test ! -e /etc/passwd && test ! -e /root && echo inside'
-  const [command, ...words] = enclose(enclosed, ['/bin/sh', '-c', test])
-  const { status, stdout } = spawnSync(command!, words, { encoding: 'utf8', timeout: 10_000 })
-  return status === 0 && stdout === 'inside\n'
+  const [command, ...words] = enclose(enclosed, inside)
+  const options = { encoding: 'utf8', timeout: 10_000, env: plainVariables } as const
+  const { status, stdout } = spawnSync(command!, words, options)
+  return status === 0 ? stdout : undefined
 }
 
 /** Without namespaces: limits where there is a shell that sets them. */
@@ -90,7 +131,10 @@ export function withoutWalls(): Builder {
       files: false,
       processes: false,
       limits: hasLimits,
+      memory: false,
       processCount: false,
+      sockets: false,
+      keys: false,
       diesWithParent: canWatchParent(),
     },
     enclose: ({ limits }, command) => {
@@ -120,7 +164,10 @@ const names: Readonly<Record<Exclude<keyof Walls, 'by'>, string>> = {
   files: 'files',
   processes: 'processes',
   limits: 'limits of memory and CPU',
+  memory: 'limit of all memory together',
   processCount: 'limit of processes',
+  sockets: 'sockets of other kinds (vsock)',
+  keys: 'keyrings of the kernel',
   diesWithParent: 'end with its parent',
 }
 

@@ -38,6 +38,7 @@ export const viewCommand: Command = {
       argument: 'N',
     },
     model: { help: 'A model folder to write tokens as text with', argument: 'DIR' },
+    trust: { help: 'Forks from the page run the code and ask the servers that runs name' },
   },
   words: [0, 100],
   run: runView,
@@ -58,7 +59,7 @@ async function runView(invocation: Invocation): Promise<number> {
 
 /** Refuses flags that would be ignored: those of the server beside --static, and the other way round. */
 function refuseUnused({ static: target, ...own }: Invocation['own']): void {
-  const ignored = target === undefined ? ['most'] : ['port', 'host', 'token-variable']
+  const ignored = target === undefined ? ['most'] : ['port', 'host', 'token-variable', 'trust']
   const unused = ignored.find(name => own[name] !== undefined)
   if (unused === undefined) return
   const why = target === undefined ? 'it needs --static' : '--static serves nothing'
@@ -109,8 +110,10 @@ async function serve(library: Library, invocation: Invocation): Promise<number> 
   const { port = 8400 } = counted('port', own.port)
   let made: string | undefined
   const door = readDoor(invocation, () => (made = randomBytes(24).toString('base64url')))
+  const trusts = own.trust === undefined ? [] : ['--trust']
+  const runFork: RunFork = (given, call) => forkInProcess([...given, ...trusts], call)
   await using served = await openNamed(`--port ${port}`, () =>
-    serveView(library, { ...door, port, runFork: forkInProcess }),
+    serveView(library, { ...door, port, runFork }),
   )
   const url = made === undefined ? served.url : `${served.url}/?token=${made}`
   const what =

@@ -1,4 +1,4 @@
-import { Failure } from '../../../base/core/failure.ts'
+import { Failure, RunEndingError } from '../../../base/core/failure.ts'
 import { AttemptIsOver, ContextIsFull } from '../contract.ts'
 
 /** What kind of thing is wrong with a request; every dialect has its own words and status for it. */
@@ -65,6 +65,9 @@ export function toProblem(cause: unknown): RequestProblem {
       cause.boundary === 'renderer' ? 'unsupported' : 'unavailable',
       message,
     )
+  }
+  if (cause instanceof RunEndingError) {
+    return new RequestProblem('unavailable', 'what was sampled cannot be recorded: try again later')
   }
   return new RequestProblem('internal', 'the request could not be answered: an internal error')
 }

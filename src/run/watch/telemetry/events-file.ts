@@ -1,5 +1,4 @@
-import { createWriteStream, type WriteStream } from 'node:fs'
-import { finished } from 'node:stream/promises'
+import { appenderTo } from '../../../base/core/files/appender.ts'
 import type { Listen, RunEvent, Together } from '../events.ts'
 import { toEventLine, type WrittenEvent } from './event-record.ts'
 
@@ -14,15 +13,16 @@ const unwritten: ReadonlySet<RunEvent['kind']> = new Set([
 
 const isWritten = (event: RunEvent): event is WrittenEvent => !unwritten.has(event.kind)
 
-/** Bytes that may wait for a slow disk before lines are dropped. */
+/** Characters that may wait for a slow disk before lines are dropped. */
 const mostWaiting = 16 * 1024 * 1024
 
 /** How long a line waits for others, so short that readers of the file do not notice. */
 const momentMilliseconds = 50
 
-/** Appends events to a file of JSON lines. A disk that refuses them does not stop the run. */
+/** Appends events to a file of JSON lines. A disk that refuses some does not stop the run, nor those after them. */
 export function openEventsFile(path: string): { readonly listen: Listen } & AsyncDisposable {
-  let stream: WriteStream | undefined
+  const file = appenderTo(path)
+  let waiting = 0
   let isOver = false
   let lines = ''
   let workersTold = Number.NEGATIVE_INFINITY
@@ -36,17 +36,18 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
     workersTold = performance.now()
     return false
   }
-  const over = (): void => {
-    isOver = true
-  }
   const flush = (): void => {
-    if (lines !== '') stream?.write(lines)
+    const { length } = lines
+    if (length === 0) return
+    const over = (): void => {
+      waiting -= length
+    }
+    file.append(lines).then(over, over)
+    waiting += length
     lines = ''
   }
   const write = (toLines: () => string): void => {
-    // Opened with the first event: before that the run folder may not be there.
-    stream ??= createWriteStream(path, { flags: 'a' }).on('error', over)
-    if (stream.writableLength > mostWaiting) return
+    if (waiting > mostWaiting) return
     // Each write wakes a thread, so events of one moment are written together.
     if (lines === '') setTimeout(flush, momentMilliseconds).unref()
     lines += toLines()
@@ -61,11 +62,9 @@ export function openEventsFile(path: string): { readonly listen: Listen } & Asyn
   return {
     listen: Object.assign(listen, { together }),
     async [Symbol.asyncDispose]() {
-      if (!stream || isOver) return
-      over()
+      isOver = true
       flush()
-      stream.end()
-      await finished(stream).catch(over)
+      await file.settled()
     },
   }
 }

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
-import { appendFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { appenderTo } from '../../../base/core/files/appender.ts'
 import type { Listen } from '../events.ts'
 import { type CurvePoint, curveReader } from './curves.ts'
 
@@ -13,18 +13,18 @@ export function openTensorBoard(folder: string): { readonly listen: Listen } & A
   mkdirSync(folder, { recursive: true })
   const began = Date.now() / 1000
   const name = `events.out.tfevents.${Math.floor(began)}.${hostname()}.${process.pid}`
-  const path = join(folder, name)
-  let writing = appendFile(path, record(eventOf(began, 0, { version: 'brain.Event:2' })))
+  const file = appenderTo(join(folder, name), { isLines: false })
+  const write = (bytes: Buffer): void => void file.append(bytes).catch(() => {})
+  write(record(eventOf(began, 0, { version: 'brain.Event:2' })))
   const read = curveReader()
   return {
     listen(event) {
       const found = read(event)
       if (!found) return
-      const bytes = record(eventOf(Date.now() / 1000, found.step, { values: found.values }))
-      writing = writing.then(() => appendFile(path, bytes)).catch(() => {})
+      write(record(eventOf(Date.now() / 1000, found.step, { values: found.values })))
     },
     async [Symbol.asyncDispose]() {
-      await writing.catch(() => {})
+      await file.settled()
     },
   }
 }

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
-import { commandLine } from '../../base/core/names/program-name.ts'
+import { RunEndingError } from '../failure.ts'
+import { commandLine } from '../names/program-name.ts'
 
 /** What the system's error codes mean for a run, and what to do about them. */
 const meanings: Readonly<Record<string, string>> = {
@@ -15,7 +16,7 @@ const meanings: Readonly<Record<string, string>> = {
 }
 
 /** A run folder that could not be written. What was finished before is still there. */
-export class StoreError extends Error {
+export class StoreError extends RunEndingError {
   override name = 'StoreError'
 
   constructor(path: string, options: { readonly cause: unknown; readonly keeps?: boolean }) {
