@@ -9,6 +9,7 @@ import type { TemplateInput } from './foreign.ts'
 import type { Execute, RunFrame } from './frame.ts'
 import { compileEntry, openFrame } from './frame.ts'
 import type { Hole } from './hidden.ts'
+import { TEMPLATE_LANGUAGE } from './language.ts'
 import { normalizeSource, tokenize } from './parse/lexer.ts'
 import { parseTemplate } from './parse/parse-statement.ts'
 import type { Statement } from './parse/syntax.ts'
@@ -113,6 +114,7 @@ function render(program: Program, variables: TemplateVariables, options: RenderO
   const run: Run = {
     variables: new Variables(variables as GivenVariables),
     limits,
+    language: TEMPLATE_LANGUAGE,
     clock: options.clock,
     onLong: options.onLong,
     root,

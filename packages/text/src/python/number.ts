@@ -18,7 +18,8 @@ export function toDouble(value: PythonNumber): number {
   throw new PythonError('OverflowError', 'int too large to convert to float')
 }
 
-type Operation = '+' | '-' | '*' | '/' | '//' | '%' | '**'
+/** Python's arithmetic on two numbers. */
+export type Operation = '+' | '-' | '*' | '/' | '//' | '%' | '**'
 
 /** Python's arithmetic on numbers: ints stay exact, `//` and `%` round towards minus infinity. */
 export function arithmetic(
@@ -162,6 +163,9 @@ export function negate(value: PythonNumber): PythonNumber {
   if (value instanceof PythonFloat) return new PythonFloat(-value.value)
   return typeof value === 'bigint' ? toInt(-value) : isFloat(value) ? -value : 0 - value
 }
+
+/** Python's `~`. */
+export const invert = (value: number | bigint): number | bigint => toInt(~BigInt(value))
 
 /** Python's `round(x, digits)` of a float: half to even on the exact binary value. */
 export function roundFloat(value: number, digits: number): number {

@@ -1,17 +1,14 @@
-import { asNumber } from '../../python/compare.ts'
-import { PythonError } from '../../python/error.ts'
-import { toDouble } from '../../python/number.ts'
-import { PythonFloat, PythonTuple } from '../../python/value.ts'
-import { escapeHtml } from '../filters/html.ts'
-import { lookUp } from '../operations.ts'
-import type { Run } from '../run.ts'
-import { spendText } from '../run.ts'
-import { printable, printableRepr, softText } from '../show.ts'
-import { isMarkup, joinTexts, plain, sliceText, toMarkup } from '../text.ts'
-import type { Text, Value } from '../value.ts'
-import { isList, isText, typeError, typeOf, Undefined, valueError } from '../value.ts'
-import { floatDigits, intDigits, splitPrefix } from './format-number.ts'
-import { limitText, padText } from './format-spec.ts'
+import { asNumber, isText, typeName } from '../compare.ts'
+import { PythonError } from '../error.ts'
+import { typeError, valueError } from '../methods/arguments.ts'
+import { toDouble } from '../number.ts'
+import { encodeAsciiRepr } from '../repr.ts'
+import type { Runtime } from '../runtime.ts'
+import { spendText } from '../runtime.ts'
+import { admit, countCharacters, joinTexts, likeText, plain, sliceText } from '../text/text.ts'
+import { PythonFloat, PythonSet, PythonText, PythonTuple, type Text, type Value } from '../value.ts'
+import { floatDigits, intDigits, splitPrefix } from './digits.ts'
+import { limitText, padText } from './specification.ts'
 
 interface Conversion {
   readonly flags: string
@@ -21,23 +18,23 @@ interface Conversion {
 }
 
 interface Formatter {
-  readonly run: Run
+  readonly run: Runtime
   readonly values: readonly Value[]
   readonly mapping: Value | undefined
-  readonly escapes: boolean
+  readonly format: Text
   next: number
 }
 
 const DIRECTIVE = /%(?:\(([^)]*)\))?([-+ #0]*)(\*|[0-9]+)?(?:\.(\*|[0-9]*))?[hlL]?([\s\S])?/g
 
 /** Python's `text % values`. */
-export function formatPercent(run: Run, format: Text, input: Value): Text {
-  const isMapping = input instanceof Map || isList(input) || input instanceof Undefined
+export function formatPercent(run: Runtime, format: Text, input: Value): Text {
+  const isMapping = canBeMapping(input)
   const formatter: Formatter = {
     run,
     values: input instanceof PythonTuple ? input.items : [input],
     mapping: isMapping ? input : undefined,
-    escapes: isMarkup(format),
+    format,
     next: 0,
   }
   const source = plain(format)
@@ -54,8 +51,15 @@ export function formatPercent(run: Run, format: Text, input: Value): Text {
   }
   const text = joinTexts(parts)
   spendText(run, plain(text).length)
-  return formatter.escapes ? toMarkup(text) : text
+  return likeText(format, text)
 }
+
+/** Whether Python would look fields up in the value by their names. */
+const canBeMapping = (value: Value): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !(value instanceof PythonTuple || value instanceof PythonFloat) &&
+  !(value instanceof PythonSet || value instanceof PythonText)
 
 function take(formatter: Formatter): Value {
   const value = formatter.values[formatter.next++]
@@ -82,9 +86,11 @@ function convert(formatter: Formatter, match: RegExpMatchArray): Text {
   }
   if (key === undefined) return convertValue(formatter, take(formatter), conversion)
   if (formatter.mapping === undefined) typeError('format requires a mapping')
-  const value = formatter.mapping instanceof Map ? lookUp(formatter.mapping, key) : undefined
-  if (value === undefined) throw new PythonError('KeyError', `'${key}'`)
-  return convertValue(formatter, value, conversion)
+  if (!(formatter.mapping instanceof Map))
+    return typeError('list indices must be integers or slices, not str')
+  const known = formatter.run.language.find(formatter.mapping, key)
+  if (known === undefined) throw new PythonError('KeyError', `'${key}'`)
+  return convertValue(formatter, formatter.mapping.get(known) as Value, conversion)
 }
 
 function convertValue(formatter: Formatter, value: Value, conversion: Conversion): Text {
@@ -92,17 +98,17 @@ function convertValue(formatter: Formatter, value: Value, conversion: Conversion
   const align = conversion.flags.includes('-') ? '<' : '>'
   const pad = (text: Text): Text =>
     padText(run, text, { width: conversion.width, fill: ' ', align })
+  const { language } = run
+  const { format } = formatter
   switch (conversion.type) {
-    case 's':
-      return pad(
-        limitText(
-          formatter.escapes ? escapeHtml(softText(run, value)) : printable(run, value),
-          conversion.precision,
-        ),
-      )
+    case 's': {
+      const own = typeof format === 'string' || !isText(value) ? language.str(run, value) : value
+      return pad(limitText(admit(format, own), conversion.precision))
+    }
     case 'r':
+      return pad(limitText(language.repr(run, value), conversion.precision))
     case 'a':
-      return pad(limitText(printableRepr(run, value), conversion.precision))
+      return pad(limitText(encodeAsciiRepr(plain(language.repr(run, value))), conversion.precision))
     case 'c':
       return pad(toCharacter(value))
     default:
@@ -111,18 +117,22 @@ function convertValue(formatter: Formatter, value: Value, conversion: Conversion
 }
 
 function toCharacter(value: Value): Text {
-  if (isText(value) && [...plain(value)].length === 1) return value
-  if (typeof value === 'number' && Number.isInteger(value)) return String.fromCodePoint(value)
+  if (isText(value) && countCharacters(plain(value)) === 1) return value
+  const code = typeof value === 'boolean' ? Number(value) : value
+  if (typeof code === 'bigint' || (typeof code === 'number' && Number.isInteger(code))) {
+    if (code >= 0 && code <= 0x10ffff) return String.fromCodePoint(Number(code))
+    throw new PythonError('OverflowError', '%c arg not in range(0x110000)')
+  }
   return typeError('%c requires int or char')
 }
 
 const FLOAT_TYPES = /[eEfFgG]/
 const INT_TYPES = /[dioxXu]/
 
-function convertNumber(run: Run, value: Value, conversion: Conversion): string {
+function convertNumber(run: Runtime, value: Value, conversion: Conversion): string {
   const { type, flags, width } = conversion
   if (!FLOAT_TYPES.test(type) && !INT_TYPES.test(type)) {
-    valueError(`unsupported format character '${type}'`)
+    valueError(`unsupported format character '${type}' (0x${type.charCodeAt(0).toString(16)})`)
   }
   spendText(run, width + (conversion.precision ?? 0))
   const number = asNumber(value)
@@ -130,7 +140,7 @@ function convertNumber(run: Run, value: Value, conversion: Conversion): string {
     const wanted = FLOAT_TYPES.test(type)
       ? 'must be real number'
       : `%${type} format: a real number is required`
-    typeError(`${wanted}, not ${typeOf(value)}`)
+    typeError(`${wanted}, not ${typeName(value)}`)
   }
   const digits = FLOAT_TYPES.test(type)
     ? floatDigits(toDouble(number), { ...conversion, alternate: flags.includes('#') })

@@ -1,31 +1,41 @@
-import { PythonTuple } from '../../python/value.ts'
-import { fromEntries } from '../dict.ts'
-import { escapeHtml } from '../filters/html.ts'
-import { toList } from '../iteration.ts'
-import { lookUp } from '../operations.ts'
-import type { Run } from '../run.ts'
-import { spendText } from '../run.ts'
+import { asText, isText, typeName } from '../compare.ts'
+import { padText } from '../format/specification.ts'
+import type { Runtime } from '../runtime.ts'
+import { spendText } from '../runtime.ts'
 import type { Method, MethodBody } from '../signature.ts'
 import { method, signature } from '../signature.ts'
 import {
+  capitalize,
+  caseFold,
+  isSpace,
+  lowerCase,
+  QUESTIONS,
+  swapCase,
+  titleCase,
+} from '../text/character.ts'
+import {
+  admit,
   askText,
-  changeHidden,
+  changeLater,
   characterOffsets,
   countCharacters,
-  isMarkup,
   isNarrow,
   joinTexts,
+  likeText,
   mapText,
   plain,
   sizeOf,
   sliceText,
-  toMarkup,
-} from '../text.ts'
-import type { Text, Value } from '../value.ts'
-import { isText, typeError, typeOf, valueError } from '../value.ts'
-import { capitalize, caseFold, isSpace, QUESTIONS, swapCase, titleCase } from './character.ts'
-import { padText } from './format-spec.ts'
-import { requireInt, requireText } from './methods-split.ts'
+} from '../text/text.ts'
+import { PythonTuple, type Text, type Value } from '../value.ts'
+import {
+  requireBound,
+  requireInt,
+  requireText,
+  toText,
+  typeError,
+  valueError,
+} from './arguments.ts'
 
 type Side = 'left' | 'right' | 'both'
 
@@ -33,28 +43,46 @@ type Side = 'left' | 'right' | 'both'
 export function stripText(text: Text, wanted: Value | undefined, side: Side): Text {
   const isStripped =
     wanted === undefined || wanted === null ? isSpace : memberOf(requireText(wanted, 'strip arg'))
-  const later = changeHidden(text, each => strip(each, isStripped, side) as string)
+  const later = changeLater(text, each => strip(each, isStripped, side) as string)
   return later ?? strip(text, isStripped, side)
 }
 
-function strip(text: Text, isStripped: (unit: number) => boolean, side: Side): Text {
+function strip(text: Text, isStripped: (code: number) => boolean, side: Side): Text {
   const source = plain(text)
   let start = 0
   let end = source.length
-  if (side !== 'right') while (start < end && isStripped(source.charCodeAt(start))) start++
-  if (side !== 'left') while (end > start && isStripped(source.charCodeAt(end - 1))) end--
+  if (side !== 'right') {
+    while (start < end) {
+      const code = source.codePointAt(start) as number
+      if (!isStripped(code)) break
+      start += code > 0xffff ? 2 : 1
+    }
+  }
+  if (side !== 'left') {
+    while (end > start) {
+      const code = codeBefore(source, end)
+      if (!isStripped(code)) break
+      end -= code > 0xffff ? 2 : 1
+    }
+  }
   return start === 0 && end === source.length ? text : sliceText(text, start, end)
 }
 
-function memberOf(characters: string): (unit: number) => boolean {
+/** The code point that ends at an offset. */
+function codeBefore(text: string, end: number): number {
+  const unit = text.charCodeAt(end - 1)
+  const isLow = unit >= 0xdc00 && unit <= 0xdfff && end > 1
+  const code = isLow ? (text.codePointAt(end - 2) as number) : unit
+  return code > 0xffff ? code : unit
+}
+
+function memberOf(characters: string): (code: number) => boolean {
   if (characters.length === 1) {
     const only = characters.charCodeAt(0)
-    return unit => unit === only
+    return code => code === only
   }
-  const units = new Set(
-    Array.from({ length: characters.length }, (_, at) => characters.charCodeAt(at)),
-  )
-  return unit => units.has(unit)
+  const codes = new Set(Array.from(characters, each => each.codePointAt(0)))
+  return code => codes.has(code)
 }
 
 const stripBody =
@@ -63,7 +91,11 @@ const stripBody =
     stripText(self, wanted, side)
 
 /** Replaces up to `count` occurrences (all, if negative). */
-export function replaceText(run: Run, text: Text, change: readonly [string, Text, number]): Text {
+export function replaceText(
+  run: Runtime,
+  text: Text,
+  change: readonly [string, Text, number],
+): Text {
   const [old, replacement, count] = change
   const source = plain(text)
   if (count !== 0 && old !== '' && !source.includes(old)) return text
@@ -75,7 +107,7 @@ export function replaceText(run: Run, text: Text, change: readonly [string, Text
   return joinReplaced(run, text, change)
 }
 
-function joinReplaced(run: Run, text: Text, change: readonly [string, Text, number]): Text {
+function joinReplaced(run: Runtime, text: Text, change: readonly [string, Text, number]): Text {
   const [old, replacement, count] = change
   const source = plain(text)
   const parts: Text[] = []
@@ -90,7 +122,7 @@ function joinReplaced(run: Run, text: Text, change: readonly [string, Text, numb
   parts.push(sliceText(text, start, source.length))
   const joined = joinTexts(parts)
   spendText(run, plain(joined).length)
-  return isMarkup(text) ? toMarkup(joined) : joined
+  return likeText(text, joined)
 }
 
 function* occurrences(source: string, old: string, count: number): Generator<number> {
@@ -107,30 +139,28 @@ function* occurrences(source: string, old: string, count: number): Generator<num
 }
 
 const replace: MethodBody<Text> = (self, [old, replacement, count], run) => {
-  if (!isText(replacement)) {
-    return typeError(`replace() argument 2 must be str, not ${typeOf(replacement as Value)}`)
-  }
-  const wanted = isMarkup(self) ? escapeHtml(replacement) : replacement
+  const wanted = requireText(old, 'replace() argument 1')
   return replaceText(run, self, [
-    requireText(old, 'replace() argument 1'),
     wanted,
+    admit(self, toText(replacement, 'replace() argument 2')),
     requireInt(count, -1),
   ])
 }
 
 const join: MethodBody<Text> = (self, [iterable], run) => {
-  const items = toList(run, iterable as Value)
   const parts: Text[] = []
-  for (const [index, item] of items.entries()) {
-    if (!isText(item)) {
-      return typeError(`sequence item ${index}: expected str instance, ${typeOf(item)} found`)
+  let count = 0
+  for (const item of run.language.iterate(run, iterable as Value)) {
+    const text = isText(item) ? item : asText(item)
+    if (text === undefined) {
+      return typeError(`sequence item ${count}: expected str instance, ${typeName(item)} found`)
     }
-    if (index > 0) parts.push(self)
-    parts.push(isMarkup(self) ? escapeHtml(item) : item)
+    if (count++ > 0) parts.push(self)
+    parts.push(admit(self, text))
   }
   const joined = joinTexts(parts)
-  spendText(run, sizeOf(joined) + items.length)
-  return isMarkup(self) ? toMarkup(joined) : joined
+  spendText(run, sizeOf(joined) + count)
+  return likeText(self, joined)
 }
 
 /** The window of characters that `start` and `end` leave, as UTF-16 offsets, or none. */
@@ -143,7 +173,7 @@ function window(
   const offsets = isNarrow(text) ? undefined : characterOffsets(text)
   const length = offsets ? offsets.length - 1 : text.length
   const clamp = (value: Value | undefined, fallback: number): number => {
-    const index = value === undefined || value === null ? fallback : requireInt(value, fallback)
+    const index = requireBound(value) ?? fallback
     return index < 0 ? Math.max(0, index + length) : index
   }
   const [from, to] = [clamp(start, 0), Math.min(length, clamp(end, length))]
@@ -158,8 +188,10 @@ const affixBody =
       const range = window(text, start, end)
       const isWhole = range && range[0] === 0 && range[1] === text.length
       const part = range && (isWhole ? text : text.slice(...range))
-      const test = (wanted: Value): boolean =>
-        part !== undefined && isAffix(part, requireText(wanted, `${name} first arg`))
+      const test = (wanted: Value): boolean => {
+        const edge = requireText(wanted, `${name} first arg`)
+        return part !== undefined && isAffix(part, edge)
+      }
       return affix instanceof PythonTuple ? affix.items.some(test) : test(affix as Value)
     })
 
@@ -196,11 +228,11 @@ const justifyBody =
       align === '^'
         ? center(run, self, wanted, character)
         : padText(run, self, { width: wanted, fill: character, align })
-    return isMarkup(self) ? toMarkup(padded) : padded
+    return likeText(self, padded)
   }
 
 /** Python puts the odd space of a centred text on the left if the width is odd. */
-export function center(run: Run, text: Text, width: number, fill = ' '): Text {
+export function center(run: Runtime, text: Text, width: number, fill = ' '): Text {
   const missing = width - countCharacters(plain(text))
   if (missing <= 0) return text
   spendText(run, width)
@@ -260,43 +292,51 @@ const removesuffix: MethodBody<Text> = (self, [suffix]) => {
 const translate: MethodBody<Text> = (self, [table], run) => {
   spendText(run, plain(self).length)
   if (!(table instanceof Map))
-    return typeError(`'${typeOf(table as Value)}' object is not subscriptable`)
+    return typeError(`'${typeName(table as Value)}' object is not subscriptable`)
   const change = (character: string): string => {
-    const found = lookUp(table, character.codePointAt(0) as number)
-    if (found === undefined) return character
+    const key = run.language.find(table, character.codePointAt(0) as number)
+    if (key === undefined) return character
+    const found = table.get(key) as Value
     if (typeof found === 'number') return String.fromCodePoint(found)
     return found === null ? '' : requireText(found, 'character mapping')
   }
   return mapText(self, text => Array.from(text, change).join(''))
 }
 
+const codeOf = (character: string): number => character.codePointAt(0) as number
+
+function tableOf(from: Map<Value, Value>): Map<Value, Value> {
+  const table = new Map<Value, Value>()
+  for (const [key, value] of from) {
+    if (typeof key === 'string' && countCharacters(key) !== 1)
+      valueError('string keys in translate table must be of length 1')
+    if (typeof key !== 'string' && typeof key !== 'number')
+      typeError('keys in translate table must be strings or integers')
+    table.set(typeof key === 'string' ? codeOf(key) : key, value)
+  }
+  return table
+}
+
 const maketrans: MethodBody<Text> = (_, [from, to, dropped]) => {
   if (to === undefined) {
-    if (!(from instanceof Map)) {
-      return typeError('if you give only one argument to maketrans it must be a dict')
-    }
-    return fromEntries(
-      Array.from(from, ([key, value]): [Value, Value] => [
-        typeof key === 'string' ? (key.codePointAt(0) as number) : (key as Value),
-        value,
-      ]),
-    )
+    if (from instanceof Map) return tableOf(from)
+    return typeError('if you give only one argument to maketrans it must be a dict')
   }
   const [source, target] = [[...requireText(from, 'x')], [...requireText(to, 'y')]]
   if (source.length !== target.length) {
     valueError('the first two maketrans arguments must have equal length')
   }
-  const code = (character: string): number => character.codePointAt(0) as number
-  const pairs = source.map((each, index): [Value, Value] => [
-    code(each),
-    code(target[index] as string),
-  ])
-  const drops = [...(dropped === undefined ? '' : requireText(dropped, 'z'))]
-  return fromEntries([...pairs, ...drops.map((each): [Value, Value] => [code(each), null])])
+  const table = new Map<Value, Value>()
+  source.forEach((each, index) => {
+    table.set(codeOf(each), codeOf(target[index] as string))
+  })
+  for (const each of dropped === undefined ? '' : requireText(dropped, 'z'))
+    table.set(codeOf(each), null)
+  return table
 }
 
 const encode: MethodBody<Text> = () =>
-  typeError('encode() is not available: templates have no bytes here.')
+  typeError('encode() is not available: there are no bytes here.')
 
 const changing = (name: string, change: (text: string) => string): [string, Method] => [
   name,
@@ -350,7 +390,7 @@ export const TEXT_METHODS: readonly (readonly [string, Method])[] = [
   ['removeprefix', method(signature('removeprefix', 'prefix', false), removeprefix)],
   ['removesuffix', method(signature('removesuffix', 'suffix', false), removesuffix)],
   changing('upper', text => text.toUpperCase()),
-  changing('lower', text => text.toLowerCase()),
+  changing('lower', lowerCase),
   changing('title', titleCase),
   changing('capitalize', capitalize),
   changing('swapcase', swapCase),

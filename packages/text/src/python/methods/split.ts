@@ -1,27 +1,11 @@
-import { PythonTuple } from '../../python/value.ts'
-import type { Run } from '../run.ts'
-import { spend } from '../run.ts'
+import { asNumber } from '../compare.ts'
+import { type Runtime, spend } from '../runtime.ts'
 import type { Method, MethodBody } from '../signature.ts'
 import { method, signature } from '../signature.ts'
-import { isMarkup, plain, sliceText, toMarkup } from '../text.ts'
-import type { Text, Value } from '../value.ts'
-import { isText, typeError, typeOf, valueError } from '../value.ts'
-import { isLineEnd, isSpace } from './character.ts'
-
-/** An argument that must be a string. */
-export function requireText(value: Value | undefined, what: string): string {
-  return isText(value)
-    ? plain(value)
-    : typeError(`${what} must be str, not ${typeOf(value as Value)}`)
-}
-
-/** An argument that must be an int, or its default. */
-export function requireInt(value: Value | undefined, fallback: number): number {
-  if (value === undefined) return fallback
-  if (typeof value === 'number' && Number.isInteger(value)) return value
-  if (typeof value === 'boolean') return Number(value)
-  return typeError(`'${typeOf(value)}' object cannot be interpreted as an integer`)
-}
+import { isLineEnd, isSpace } from '../text/character.ts'
+import { likeText, plain, sliceText } from '../text/text.ts'
+import { PythonFloat, PythonTuple, type Text } from '../value.ts'
+import { requireInt, requireText, typeError, valueError } from './arguments.ts'
 
 type Ranges = [number, number][]
 
@@ -101,15 +85,17 @@ const splitBody =
     return parts
   }
 
-function cut(run: Run, text: Text, ranges: Ranges): Text[] {
+function cut(run: Runtime, text: Text, ranges: Ranges): Text[] {
   spend(run, 16 * ranges.length)
   return ranges.map(([start, end]) => sliceText(text, start, end))
 }
 
-const splitlines: MethodBody<Text> = (self, [keep], run) => {
-  const text = plain(self)
-  const ends = keep !== undefined && keep !== false && keep !== 0
-  return cut(run, self, lineRanges(text, ends))
+const splitlines: MethodBody<Text> = (self, [keep = false], run) => {
+  const ends = asNumber(keep)
+  if (ends === undefined || ends instanceof PythonFloat) {
+    return typeError('splitlines() wants an int to say whether to keep the ends of lines')
+  }
+  return cut(run, self, lineRanges(plain(self), ends !== 0))
 }
 
 /** Where the lines of a text are, with or without what ends them. */
@@ -134,7 +120,7 @@ const partitionBody =
     const wanted = requireText(separator, 'separator')
     if (wanted === '') valueError('empty separator')
     const found = last ? text.lastIndexOf(wanted) : text.indexOf(wanted)
-    const nothing: Text = isMarkup(self) ? toMarkup('') : ''
+    const nothing = likeText(self, '')
     if (found < 0)
       return new PythonTuple(last ? [nothing, nothing, self] : [self, nothing, nothing])
     const end = found + wanted.length

@@ -1,29 +1,27 @@
-import { PythonError } from '../../python/error.ts'
-import { getAttribute, getItem } from '../access.ts'
-import { escapeHtml } from '../filters/html.ts'
-import type { Run } from '../run.ts'
-import { spendText } from '../run.ts'
-import { printable, printableRepr } from '../show.ts'
-import type { Method } from '../signature.ts'
-import { isMarkup, joinTexts, plain, sliceText, toMarkup } from '../text.ts'
-import type { Input, Text, Value } from '../value.ts'
-import { typeError, valueError } from '../value.ts'
-import { formatValue } from './format-spec.ts'
+import { PythonError } from '../error.ts'
+import { typeError, valueError } from '../methods/arguments.ts'
+import { encodeAsciiRepr } from '../repr.ts'
+import type { Runtime } from '../runtime.ts'
+import { spendText } from '../runtime.ts'
+import type { Input, Method } from '../signature.ts'
+import { admit, joinTexts, likeText, plain, sliceText } from '../text/text.ts'
+import { PythonText, type Text, type Value } from '../value.ts'
+import { formatValue } from './specification.ts'
 
 interface Formatter {
-  readonly run: Run
+  readonly run: Runtime
   readonly input: Input
-  readonly escapes: boolean
+  readonly format: Text
   /** The next automatic number, or `manual` once a number was written out. */
   next: number | 'manual'
 }
 
 /** Python's `str.format`. */
-function formatText(run: Run, format: Text, input: Input): Text {
-  const formatter: Formatter = { run, input, escapes: isMarkup(format), next: 0 }
+function formatText(run: Runtime, format: Text, input: Input): Text {
+  const formatter: Formatter = { run, input, format, next: 0 }
   const text = expand(formatter, format, 2)
   spendText(run, plain(text).length)
-  return formatter.escapes ? toMarkup(text) : text
+  return likeText(format, text)
 }
 
 function expand(formatter: Formatter, format: Text, depth: number): Text {
@@ -71,15 +69,18 @@ function formatField(formatter: Formatter, field: Text, depth: number): Text {
   const [, name = '', conversion, specification = ''] = match
   const value = convert(formatter.run, findField(formatter, name), conversion)
   const expanded = plain(expand(formatter, specification, depth - 1))
-  if (!formatter.escapes) return formatValue(formatter.run, value, expanded)
-  return escapeHtml(isMarkup(value) ? (value as Text) : formatValue(formatter.run, value, expanded))
+  const { run, format } = formatter
+  // Markup among the values of a Markup is taken as it is
+  const own = value instanceof PythonText && value.markup && typeof format !== 'string'
+  return admit(format, own ? value : formatValue(run, value, expanded))
 }
 
-function convert(run: Run, value: Value, conversion: string | undefined): Value {
+function convert(run: Runtime, value: Value, conversion: string | undefined): Value {
   if (conversion === undefined) return value
-  if (conversion === 's') return printable(run, value)
-  if (conversion === 'r' || conversion === 'a') return printableRepr(run, value)
-  return valueError(`Unknown conversion specifier ${conversion}`)
+  if (conversion === 's') return run.language.str(run, value)
+  if (conversion === 'r') return run.language.repr(run, value)
+  if (conversion === 'a') return encodeAsciiRepr(plain(run.language.repr(run, value)))
+  return valueError(`Unknown conversion specifier '${conversion}'`)
 }
 
 const STEP = /\.([^.[]+)|\[([^\]]+)\]/y
@@ -95,8 +96,8 @@ function findField(formatter: Formatter, name: string): Value {
     const [, attribute, key = ''] = match
     value =
       attribute === undefined
-        ? getItem(value, /^[0-9]+$/.test(key) ? Number(key) : key)
-        : getAttribute(value, attribute)
+        ? formatter.run.language.item(value, /^[0-9]+$/.test(key) ? Number(key) : key)
+        : formatter.run.language.attribute(value, attribute)
     offset = STEP.lastIndex
   }
   return value
@@ -133,7 +134,7 @@ function nextNumber(formatter: Formatter): number {
   return formatter.next++
 }
 
-function formatMap(run: Run, format: Text, input: Input): Text {
+function formatMap(run: Runtime, format: Text, input: Input): Text {
   const [mapping] = input.positional
   if (input.positional.length !== 1 || !(mapping instanceof Map)) {
     return typeError('format_map() takes exactly one argument, a mapping')
@@ -145,12 +146,9 @@ function formatMap(run: Run, format: Text, input: Input): Text {
 
 /** The methods of `str` that fill in a format. */
 export const FORMAT_METHODS: readonly (readonly [string, Method])[] = [
-  [
-    'format',
-    { isRefused: false, call: (run, self, input) => formatText(run, self as Text, input) },
-  ],
+  ['format', { changes: false, call: (run, self, input) => formatText(run, self as Text, input) }],
   [
     'format_map',
-    { isRefused: false, call: (run, self, input) => formatMap(run, self as Text, input) },
+    { changes: false, call: (run, self, input) => formatMap(run, self as Text, input) },
   ],
 ]

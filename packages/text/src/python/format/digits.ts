@@ -1,5 +1,5 @@
-import { toExponentialExactly, toFixedExactly } from '../../python/number.ts'
-import { formatFloat } from '../../python/repr.ts'
+import { toExponentialExactly, toFixedExactly } from '../number.ts'
+import { formatFloat } from '../repr.ts'
 
 /** The parts of a format specification that concern the digits of a number. */
 export interface NumberFormat {
@@ -89,4 +89,33 @@ export function intDigits(value: number | bigint, format: NumberFormat): string 
 /** The prefix of a radix, if there is one, and the digits behind it. */
 export function splitPrefix(digits: string): readonly [string, string] {
   return /^0[boxX]/.test(digits) ? [digits.slice(0, 2), digits.slice(2)] : ['', digits]
+}
+
+/** How whole digits are put into groups, and how wide the number is to be with zeros before it. */
+export interface Grouping {
+  readonly grouping: string
+  readonly size: number
+  readonly width: number
+}
+
+/** The whole digits of a number in groups; what follows them stays as it is. */
+export function groupDigits(digits: string, { grouping, size, width }: Grouping): string {
+  if (grouping === '') return digits
+  const [, whole = '', rest = ''] = /^([0-9a-fA-F]*)(.*)$/s.exec(digits) ?? []
+  // infinities and what is not a number have no digits to group
+  if (!/^[0-9a-fA-F]+$/.test(whole) || /^(?:inf|nan)/i.test(digits)) {
+    return digits.padStart(width, '0')
+  }
+  const room = width - rest.length
+  const needed = room - Math.floor((room - 1) / (size + 1))
+  return inGroups(whole.padStart(Math.max(0, needed), '0'), grouping, size) + rest
+}
+
+function inGroups(whole: string, grouping: string, size: number): string {
+  const first = whole.length % size
+  const groups = first > 0 ? [whole.slice(0, first)] : []
+  for (let start = first; start < whole.length; start += size) {
+    groups.push(whole.slice(start, start + size))
+  }
+  return groups.join(grouping)
 }
