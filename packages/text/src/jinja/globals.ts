@@ -1,6 +1,6 @@
 import { PythonError } from '../python/error.ts'
 import { requireInt } from '../python/methods/arguments.ts'
-import { formatTime } from '../python/strftime.ts'
+import { formatTime, localTime } from '../python/strftime.ts'
 import { plain } from '../python/text/text.ts'
 import { fromEntries, setItem } from './dict.ts'
 import { copyDict } from './foreign.ts'
@@ -132,7 +132,7 @@ const strftimeNow: Callable = (run, { positional: [format], named }) => {
       'The template asks for the time with strftime_now(), but no clock was given (options.clock).',
     )
   }
-  const written = formatTime(plain(wanted), run.clock())
+  const written = formatTime(plain(wanted), localTime(run.clock()))
   run.moments.push({ format: plain(wanted), written })
   return markLike(written, wanted)
 }

@@ -1,4 +1,4 @@
-import { PythonError } from '../python/error.ts'
+import { PythonError, UnsupportedError } from '../python/error.ts'
 import { visitStatements } from './compile/analyze.ts'
 import { compileStatements } from './compile/compile-statement.ts'
 import type { CompilePlace } from './compile/place.ts'
@@ -142,6 +142,7 @@ function execute(program: Program, run: Run): void {
   } catch (cause) {
     const place = { ...placeOf(program.source, run.at), cause }
     if (cause instanceof PythonError) throw new TemplateError(cause.type, cause.message, place)
+    if (cause instanceof UnsupportedError) throw new TemplateError(cause.name, cause.message, place)
     if (cause instanceof RangeError) {
       throw new TemplateError('RecursionError', 'maximum recursion depth exceeded', place)
     }

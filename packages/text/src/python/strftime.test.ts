@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { formatTime } from './strftime.ts'
 
-const date = new Date(2026, 0, 3, 15, 4, 5, 6)
+const date = new Date(Date.UTC(2026, 0, 3, 15, 4, 5, 6))
 
 describe('formatTime', () => {
   it.each([
@@ -19,7 +19,7 @@ describe('formatTime', () => {
   })
 
   it('counts ISO weeks over the turn of the year', () => {
-    expect(formatTime('%G-%V', new Date(2027, 0, 1))).toBe('2026-53')
-    expect(formatTime('%G-%V', new Date(2024, 11, 30))).toBe('2025-01')
+    expect(formatTime('%G-%V', new Date(Date.UTC(2027, 0, 1)))).toBe('2026-53')
+    expect(formatTime('%G-%V', new Date(Date.UTC(2024, 11, 30)))).toBe('2025-01')
   })
 })

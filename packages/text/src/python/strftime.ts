@@ -1,5 +1,7 @@
-const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-const MONTHS = [
+/** The days of the week. */
+export const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+/** The months of the year. */
+export const MONTHS = [
   'January',
   'February',
   'March',
@@ -16,7 +18,11 @@ const MONTHS = [
 
 const DIRECTIVE = /%([-_0^#]*)([0-9]*)([a-zA-Z%+])/g
 
-/** Python's `datetime.strftime` in the C locale, for the local time of a date. */
+/** The time that clocks here show, written down as if it were UTC. */
+export const localTime = (date: Date): Date =>
+  new Date(date.getTime() - date.getTimezoneOffset() * 60_000)
+
+/** Python's `datetime.strftime` in the C locale, for a time without a zone: the date's own in UTC. */
 export function formatTime(format: string, date: Date): string {
   return format.replace(DIRECTIVE, (whole, flags: string, width: string, letter: string) => {
     const field = formatField(letter, date)
@@ -41,8 +47,8 @@ function applyFlags(field: Field, flags: string, width: string): string {
 }
 
 function formatField(letter: string, date: Date): Field | undefined {
-  const day = DAYS[date.getDay()] as string
-  const month = MONTHS[date.getMonth()] as string
+  const day = DAYS[date.getUTCDay()] as string
+  const month = MONTHS[date.getUTCMonth()] as string
   switch (letter) {
     case 'a':
       return day.slice(0, 3)
@@ -54,17 +60,17 @@ function formatField(letter: string, date: Date): Field | undefined {
     case 'B':
       return month
     case 'd':
-      return two(date.getDate())
+      return two(date.getUTCDate())
     case 'e':
-      return { value: date.getDate(), width: 2, fill: ' ' }
+      return { value: date.getUTCDate(), width: 2, fill: ' ' }
     case 'm':
-      return two(date.getMonth() + 1)
+      return two(date.getUTCMonth() + 1)
     case 'y':
-      return two(date.getFullYear() % 100)
+      return two(date.getUTCFullYear() % 100)
     case 'Y':
-      return { value: date.getFullYear(), width: 1, fill: '0' }
+      return { value: date.getUTCFullYear(), width: 1, fill: '0' }
     case 'C':
-      return two(Math.floor(date.getFullYear() / 100))
+      return two(Math.floor(date.getUTCFullYear() / 100))
     case '%':
       return '%'
     case 'n':
@@ -77,7 +83,7 @@ function formatField(letter: string, date: Date): Field | undefined {
 }
 
 function formatClock(letter: string, date: Date): Field | undefined {
-  const hours = date.getHours()
+  const hours = date.getUTCHours()
   switch (letter) {
     case 'H':
       return two(hours)
@@ -88,11 +94,11 @@ function formatClock(letter: string, date: Date): Field | undefined {
     case 'l':
       return { value: hours % 12 || 12, width: 2, fill: ' ' }
     case 'M':
-      return two(date.getMinutes())
+      return two(date.getUTCMinutes())
     case 'S':
-      return two(date.getSeconds())
+      return two(date.getUTCSeconds())
     case 'f':
-      return { value: date.getMilliseconds() * 1000, width: 6, fill: '0' }
+      return { value: date.getUTCMilliseconds() * 1000, width: 6, fill: '0' }
     case 'p':
       return hours < 12 ? 'AM' : 'PM'
     case 'P':
@@ -101,7 +107,7 @@ function formatClock(letter: string, date: Date): Field | undefined {
     case 'Z':
       return ''
     case 's':
-      return String(Math.floor(date.getTime() / 1000))
+      return String(Math.floor(date.getTime() / 1000) + date.getTimezoneOffset() * 60)
     default:
       return undefined
   }
@@ -109,12 +115,12 @@ function formatClock(letter: string, date: Date): Field | undefined {
 
 /** Days since the first of January. */
 function dayOfYear(date: Date): number {
-  const start = Date.UTC(date.getFullYear(), 0, 1)
-  return (Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) - start) / 86_400_000
+  const start = new Date(date).setUTCMonth(0, 1)
+  return Math.round((date.getTime() - start) / 86_400_000)
 }
 
 function formatWeek(letter: string, date: Date): Field | undefined {
-  const weekday = date.getDay()
+  const weekday = date.getUTCDay()
   switch (letter) {
     case 'j':
       return { value: dayOfYear(date) + 1, width: 3, fill: '0' }
@@ -139,8 +145,8 @@ function formatWeek(letter: string, date: Date): Field | undefined {
 
 /** The week of ISO 8601: the one that holds the week's Thursday. */
 function isoWeek(date: Date): { week: number; year: number } {
-  const thursday = new Date(date.getFullYear(), date.getMonth(), date.getDate())
-  thursday.setDate(thursday.getDate() + 4 - (date.getDay() || 7))
+  const thursday = new Date(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate())
+  thursday.setDate(thursday.getDate() + 4 - (date.getUTCDay() || 7))
   return { week: Math.floor(dayOfYear(thursday) / 7) + 1, year: thursday.getFullYear() }
 }
 

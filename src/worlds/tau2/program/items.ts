@@ -1,4 +1,12 @@
-import { asNumber, PythonFloat } from '@espalier/text/python'
+import {
+  asNumber,
+  characterAt,
+  countCharacters,
+  PythonFloat,
+  pick,
+  pickText,
+  sliceRange,
+} from '@espalier/text/python'
 import { iterate, keyIn, nameOf, requireKey } from './operators.ts'
 import { repr } from './show.ts'
 import { TypeForm } from './type-form.ts'
@@ -83,49 +91,20 @@ function place(length: number, index: Value, kind: 'list' | 'tuple' | 'string'):
 }
 
 function textItem(text: string, index: Value): Value {
-  const characters = [...text]
-  return characters[place(characters.length, index, 'string')] as string
+  return characterAt(text, place(countCharacters(text), index, 'string')) as string
 }
 
 /** Python's `object[from:to:step]`. */
 export function sliceOf(object: Value, slice: Slice): Value {
   const known = unwrap(object)
-  if (typeof known === 'string') return cut([...known], slice).join('')
-  if (Array.isArray(known)) return cut(known, slice)
-  if (known instanceof PythonTuple) return new PythonTuple(cut(known.items, slice))
+  const range = sliceRange([slice.from, slice.to, slice.step])
+  if (typeof known === 'string') return pickText(known, range) as string
+  if (Array.isArray(known)) return pick(known, range)
+  if (known instanceof PythonTuple) return new PythonTuple(pick(known.items, range))
   if (known instanceof ProgramBytes)
-    return new ProgramBytes(Buffer.from(cut([...known.data], slice)))
+    return new ProgramBytes(Buffer.from(pick([...known.data], range)))
   if (known instanceof Map) throw typeError("unhashable type: 'slice'")
   throw typeError(`'${nameOf(object)}' object is not subscriptable`)
-}
-
-function cut<T>(items: readonly T[], { from, to, step }: Slice): T[] {
-  const stride = step === null ? 1 : bound(step)
-  if (stride === 1)
-    return items.slice(from === null ? 0 : bound(from), to === null ? undefined : bound(to))
-  if (stride === 0) throw new PythonError('ValueError', 'slice step cannot be zero')
-  const { length } = items
-  const clamp = (value: Value, low: number, high: number): number => {
-    const at = bound(value)
-    return Math.min(Math.max(at < 0 ? at + length : at, low), high)
-  }
-  const picked: T[] = []
-  if (stride > 0) {
-    const end = to === null ? length : clamp(to, 0, length)
-    for (let at = from === null ? 0 : clamp(from, 0, length); at < end; at += stride)
-      picked.push(items[at] as T)
-  } else {
-    const end = to === null ? -1 : clamp(to, -1, length - 1)
-    const start = from === null ? length - 1 : clamp(from, -1, length - 1)
-    for (let at = start; at > end; at += stride) picked.push(items[at] as T)
-  }
-  return picked
-}
-
-function bound(value: Value): number {
-  const number = asNumber(value)
-  if (number !== undefined && !(number instanceof PythonFloat)) return Number(number)
-  throw typeError('slice indices must be integers or None or have an __index__ method')
 }
 
 /** Python's `object[index] = value`. */

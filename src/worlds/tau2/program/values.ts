@@ -230,6 +230,10 @@ export class EnumMember extends ProgramObject {
   get type(): string {
     return this.class.name
   }
+  /** The text of a member that is a text. */
+  get asText(): string | undefined {
+    return this.class.isText && typeof this.value === 'string' ? this.value : undefined
+  }
   /** A member that is a text equals that text. */
   equals(other: unknown): boolean {
     if (this === other || !this.class.isText) return this === other

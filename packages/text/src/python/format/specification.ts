@@ -79,8 +79,10 @@ export function padText(run: Runtime, text: Text, padding: Padding): Text {
 
 /** Python's `format(value, specification)`. */
 export function formatValue(run: Runtime, value: Value, specification: string): Text {
-  const own = run.language.format(run, value, specification)
-  if (own !== undefined) return own
+  if (typeof value === 'object' && value !== null) {
+    const own = run.language.format(run, value, specification)
+    if (own !== undefined) return own
+  }
   if (specification === '') return run.language.str(run, value)
   if (isText(value)) return formatText(run, value, specification)
   const number = asNumber(value)

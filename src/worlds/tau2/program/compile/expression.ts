@@ -1,5 +1,5 @@
-import { PythonFloat } from '@espalier/text/python'
-import { negated } from '../../../tau/operations.ts'
+import type { Expression, TextPart } from '@espalier/text/python'
+import { applySign, PythonFloat, SourceError } from '@espalier/text/python'
 import { attributeOf, superAttribute } from '../attributes.ts'
 import { format } from '../format.ts'
 import { itemOf, setItem, sliceOf } from '../items.ts'
@@ -13,9 +13,8 @@ import {
   operate,
   requireKey,
 } from '../operators.ts'
+import { RUNTIME } from '../runtime.ts'
 import { repr, str } from '../show.ts'
-import type { Expression, TextPart } from '../source/syntax.ts'
-import { SourceError } from '../source/tokens.ts'
 import {
   type Dict,
   ELLIPSIS,
@@ -24,8 +23,6 @@ import {
   PythonError,
   PythonSet,
   PythonTuple,
-  plain,
-  unwrap,
   type Value,
 } from '../values.ts'
 import { compileCall } from './call.ts'
@@ -250,10 +247,9 @@ function compileDict(
   }
 }
 
-function compileUnary(operator: 'not' | '-' | '+', value: Evaluate): Evaluate {
+function compileUnary(operator: 'not' | '-' | '+' | '~', value: Evaluate): Evaluate {
   if (operator === 'not') return frame => !isTrue(value(frame))
-  if (operator === '+') return value
-  return frame => negated(plain(unwrap(value(frame)))) as Value
+  return frame => applySign(RUNTIME, operator, value(frame)) as Value
 }
 
 function compileBoolean(operator: 'and' | 'or', left: Evaluate, right: Evaluate): Evaluate {

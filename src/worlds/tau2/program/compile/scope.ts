@@ -1,4 +1,4 @@
-import type { Block, Expression, Statement } from '../source/syntax.ts'
+import type { Block, Expression, Statement } from '@espalier/text/python'
 import type { Module, ProgramFunction, PythonError, Value } from '../values.ts'
 
 /** The names of a function, a comprehension, a class body or a module, known before it runs. */

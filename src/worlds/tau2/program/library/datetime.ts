@@ -1,5 +1,6 @@
+import { formatTime, readTime, UnsupportedError } from '@espalier/text/python'
+import { argument } from '../arguments.ts'
 import { dayAt, ProgramDate, TimeDelta } from '../dates.ts'
-import { argument } from '../methods/define.ts'
 import { nameOf } from '../operators.ts'
 import { repr } from '../show.ts'
 import {
@@ -12,7 +13,6 @@ import {
   type Value,
   valueError,
 } from '../values.ts'
-import { formatDate, readDate } from './strftime.ts'
 
 function requireInt(value: Value | undefined): number {
   if (typeof value === 'number') return value
@@ -81,7 +81,9 @@ function dateMethod(date: ProgramDate, name: string): Value | undefined {
     case 'isoformat':
       return new Native(name, () => date.text('T'))
     case 'strftime':
-      return new Native(name, ([format]) => formatDate(date, unwrap(format as Value) as string))
+      return new Native(name, ([wanted]) =>
+        formatTime(unwrap(wanted as Value) as string, new Date(date.at)),
+      )
     case 'date':
       return date.hasTime
         ? new Native(
@@ -136,7 +138,11 @@ function strptime([text, format]: readonly Value[]): ProgramDate {
   if (typeof read !== 'string') {
     throw typeError(`strptime() argument 1 must be str, not ${nameOf(text as Value)}`)
   }
-  return readDate(read, pattern as string)
+  const time = readTime(read, pattern as string)
+  if (time.microsecond % 1000 !== 0) throw new UnsupportedError('A part of a millisecond')
+  const seconds = time.hour * 3600 + time.minute * 60 + time.second
+  const day = dayAt(time.year, time.month, time.day) as number
+  return new ProgramDate(day + seconds * 1000 + time.microsecond / 1000, true)
 }
 
 const UNITS = {

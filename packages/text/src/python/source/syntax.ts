@@ -1,9 +1,11 @@
+import type { BinaryOperator } from '../operators.ts'
+
 /** A part of an f-string: text, or an expression with how it is to be shown. */
 export type TextPart =
   | string
   | {
       readonly value: Expression
-      readonly conversion?: 'r' | 's'
+      readonly conversion?: 'r' | 's' | 'a'
       readonly format: readonly TextPart[]
     }
 
@@ -58,10 +60,14 @@ export type Expression =
   | { readonly kind: 'list' | 'tuple' | 'set'; readonly items: readonly Expression[] }
   | { readonly kind: 'dict'; readonly pairs: readonly (readonly [Expression | null, Expression])[] }
   | { readonly kind: 'starred'; readonly value: Expression }
-  | { readonly kind: 'unary'; readonly operator: 'not' | '-' | '+'; readonly value: Expression }
+  | {
+      readonly kind: 'unary'
+      readonly operator: 'not' | '-' | '+' | '~'
+      readonly value: Expression
+    }
   | {
       readonly kind: 'binary'
-      readonly operator: string
+      readonly operator: BinaryOperator
       readonly left: Expression
       readonly right: Expression
     }
@@ -109,7 +115,7 @@ export type Statement =
   | {
       readonly kind: 'augment'
       readonly target: Expression
-      readonly operator: string
+      readonly operator: BinaryOperator
       readonly value: Expression
     }
   | { readonly kind: 'delete'; readonly targets: readonly Expression[] }

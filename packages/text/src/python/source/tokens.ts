@@ -1,4 +1,6 @@
-import { readInt, unescapeString } from '@espalier/text/python'
+import { readNumberLiteral } from '../literal-number.ts'
+import { readStringLiteral, unescapeString } from '../literal-string.ts'
+import { PythonFloat } from '../value.ts'
 
 /** A piece of Python source. A float is told from an int by its kind. */
 export type Token = { readonly line: number } & (
@@ -17,7 +19,7 @@ export type RawPart =
   | string
   | {
       readonly source: string
-      readonly conversion?: 'r' | 's'
+      readonly conversion?: 'r' | 's' | 'a'
       readonly format: readonly RawPart[]
       readonly line: number
     }
@@ -67,10 +69,10 @@ function push(
 const SPACE = /[ \t\f]*(?:\\\n[ \t\f]*)*/y
 const COMMENT = /#[^\n]*/y
 const NAME = /[\p{L}_][\p{L}\p{N}_]*/uy
-const NUMBER =
-  /0[xX][0-9a-fA-F_]+|(?:\d[\d_]*)?\.\d[\d_]*(?:[eE][-+]?\d+)?|\d[\d_]*\.?(?:[eE][-+]?\d+)?/y
+const NUMBER = /\.?[0-9]/y
 const STRING = /([rRbBuUfF]{0,2})("""|'''|"|')/y
-const OPERATOR = /\*\*=|\/\/=|->|:=|\*\*|\/\/|[<>=!+\-*/%|&]=|\.\.\.|[-+*/%|&~^<>=()[\]{},.:;@]/y
+const OPERATOR =
+  /\*\*=|\/\/=|<<=|>>=|->|:=|\*\*|\/\/|<<|>>|[<>=!+\-*/%|&^]=|\.\.\.|[-+*/%|&~^<>=()[\]{},.:;@]/y
 
 function match(pattern: RegExp, reader: TokenReader): RegExpExecArray | null {
   pattern.lastIndex = reader.offset
@@ -90,7 +92,7 @@ function readToken(reader: TokenReader): void {
   if (reader.source[reader.offset] === '\n') readLineEnd(reader)
   else if (quote) readString(reader, quote)
   else if (name) take(reader, 'name', name[0])
-  else if (number) readNumber(reader, number[0])
+  else if (number) readNumber(reader)
   else readOperator(reader)
 }
 
@@ -138,26 +140,32 @@ function readIndent(reader: TokenReader): void {
   }
 }
 
-function readNumber(reader: TokenReader, text: string): void {
-  reader.offset += text.length
-  const digits = text.replaceAll('_', '')
+function readNumber(reader: TokenReader): void {
   const { line } = reader
-  if (/^0[xX]|^\d+$/.test(digits)) {
-    reader.tokens.push({ kind: 'int', value: readInt(digits), line })
-  } else reader.tokens.push({ kind: 'float', value: Number(digits), line })
+  const number = readNumberLiteral(reader.source, reader.offset)
+  if ('problem' in number) throw new SourceError(`Line ${line}: ${number.problem}`)
+  const { value } = number
+  reader.offset = number.end
+  reader.tokens.push(
+    value instanceof PythonFloat
+      ? { kind: 'float', value: value.value, line }
+      : { kind: 'int', value, line },
+  )
 }
 
 function readString(reader: TokenReader, [whole, prefix = '', quote = '']: RegExpExecArray): void {
-  const { line } = reader
-  reader.offset += whole.length
-  const isRaw = /r/i.test(prefix)
+  const { line, offset, source } = reader
   if (/f/i.test(prefix)) {
-    const parts = readParts(reader, quote, isRaw)
+    reader.offset += whole.length
+    const parts = readParts(reader, quote, /r/i.test(prefix))
     reader.tokens.push({ kind: 'fstring', parts, line })
     return
   }
-  const body = readBody(reader, quote)
-  reader.tokens.push({ kind: 'string', value: isRaw ? body : unescaped(body, line), line })
+  const text = readStringLiteral(source, offset)
+  if ('problem' in text) throw new SourceError(`Line ${line}: ${text.problem}`)
+  reader.offset = text.end
+  reader.line += source.slice(offset, text.end).split('\n').length - 1
+  reader.tokens.push({ kind: 'string', value: text.value, line })
 }
 
 function unescaped(body: string, line: number): string {
@@ -166,14 +174,12 @@ function unescaped(body: string, line: number): string {
   throw new SourceError(`Line ${line}: ${text.problem}`)
 }
 
-function readBody(reader: TokenReader, quote: string): string {
-  const start = reader.offset
+/** Passes over a string inside an expression of an f-string. */
+function skipString(reader: TokenReader, quote: string): void {
   for (; reader.offset < reader.source.length; reader.offset++) {
     if (reader.source.startsWith(quote, reader.offset)) {
-      const body = reader.source.slice(start, reader.offset)
       reader.offset += quote.length
-      reader.line += body.split('\n').length - 1
-      return body
+      return
     }
     if (reader.source[reader.offset] === '\\') reader.offset++
   }
@@ -216,9 +222,9 @@ function readPlaceholder(reader: TokenReader, isRaw: boolean): Exclude<RawPart, 
   const { line } = reader
   skipExpression(reader)
   const source = reader.source.slice(start, reader.offset)
-  let conversion: 'r' | 's' | undefined
+  let conversion: 'r' | 's' | 'a' | undefined
   if (reader.source[reader.offset] === '!') {
-    conversion = reader.source[reader.offset + 1] as 'r' | 's'
+    conversion = readConversion(reader)
     reader.offset += 2
   }
   let format: RawPart[] = []
@@ -227,6 +233,12 @@ function readPlaceholder(reader: TokenReader, isRaw: boolean): Exclude<RawPart, 
     format = readParts(reader, '}', isRaw)
   } else reader.offset++
   return { source, format, line, ...(conversion && { conversion }) }
+}
+
+function readConversion({ source, offset, line }: TokenReader): 'r' | 's' | 'a' {
+  const letter = source[offset + 1]
+  if (letter === 'r' || letter === 's' || letter === 'a') return letter
+  throw new SourceError(`Line ${line}: an f-string knows no conversion !${letter}`)
 }
 
 /** To the end of an expression in an f-string: a `}`, `:` or `!` outside brackets and strings. */
@@ -238,7 +250,7 @@ function skipExpression(reader: TokenReader): void {
       const triple = character.repeat(3)
       const quote = reader.source.startsWith(triple, reader.offset) ? triple : character
       reader.offset += quote.length
-      readBody(reader, quote)
+      skipString(reader, quote)
       reader.offset--
     } else if ('([{'.includes(character)) depth++
     else if (depth > 0 && ')]}'.includes(character)) depth--

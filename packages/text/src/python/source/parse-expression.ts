@@ -1,3 +1,4 @@
+import type { BinaryOperator } from '../operators.ts'
 import { Cursor } from './cursor.ts'
 import type { Argument, Clause, Expression, FunctionShape, Parameter, TextPart } from './syntax.ts'
 import { type RawPart, tokenize } from './tokens.ts'
@@ -123,22 +124,29 @@ function readComparison(cursor: Cursor): string | undefined {
 }
 
 /** The binary operators, those that bind loosest first. */
-const LEVELS: readonly (readonly string[])[] = [['|'], ['&'], ['+', '-'], ['*', '/', '//', '%']]
+const LEVELS: readonly (readonly BinaryOperator[])[] = [
+  ['|'],
+  ['^'],
+  ['&'],
+  ['<<', '>>'],
+  ['+', '-'],
+  ['*', '/', '//', '%'],
+]
 
 function parseBinary(cursor: Cursor, level: number): Expression {
   const operators = LEVELS[level]
   if (operators === undefined) return parseUnary(cursor)
   let left = parseBinary(cursor, level + 1)
-  while (cursor.token.kind === 'operator' && operators.includes(cursor.text)) {
-    const operator = cursor.text
+  for (;;) {
+    const operator = operators.find(one => cursor.token.kind === 'operator' && cursor.is(one))
+    if (operator === undefined) return left
     cursor.next()
     left = { kind: 'binary', operator, left, right: parseBinary(cursor, level + 1) }
   }
-  return left
 }
 
 function parseUnary(cursor: Cursor): Expression {
-  for (const operator of ['-', '+'] as const) {
+  for (const operator of ['-', '+', '~'] as const) {
     if (cursor.accept(operator)) return { kind: 'unary', operator, value: parseUnary(cursor) }
   }
   const base = parsePostfix(cursor)

@@ -1,3 +1,4 @@
+import type { BinaryOperator } from '../operators.ts'
 import { Cursor } from './cursor.ts'
 import {
   parseArguments,
@@ -217,7 +218,11 @@ function parseImportFrom(cursor: Cursor): Statement {
   return { kind: 'import-from', module, level, names }
 }
 
-const AUGMENTED = /^(\+|-|\*|\/|\/\/|%|\*\*|\||&)=$/
+const AUGMENTED: ReadonlyMap<string, BinaryOperator> = new Map(
+  (['+', '-', '*', '/', '//', '%', '**', '|', '&', '^', '<<', '>>'] as const).map(
+    operator => [`${operator}=`, operator] as const,
+  ),
+)
 
 function parseAssignment(cursor: Cursor): Statement {
   const first = parseExpressions(cursor)
@@ -226,7 +231,7 @@ function parseAssignment(cursor: Cursor): Statement {
     const value = cursor.accept('=') ? parseExpressions(cursor) : undefined
     return { kind: 'annotate', target: first, annotation, ...(value && { value }) }
   }
-  const operator = AUGMENTED.exec(cursor.text)?.[1]
+  const operator = AUGMENTED.get(cursor.text)
   if (operator !== undefined) {
     cursor.next()
     return { kind: 'augment', target: first, operator, value: parseExpressions(cursor) }
