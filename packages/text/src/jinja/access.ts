@@ -172,8 +172,7 @@ function sliceOfObject(object: Value, range: SliceRange): Value {
   if (object instanceof TemplateObject) {
     const { slice, length } = object.behaviour
     if (slice && length) {
-      const { first, count } = span(length(object.state), range)
-      return slice(first, count, range.step)
+      return slice(span(length(object.state), range), range.step)
     }
   }
   if (object instanceof Map) return typeError("unhashable type: 'slice'")

@@ -3,6 +3,7 @@ import { PythonError } from '../python/error.ts'
 import { typeError, valueError } from '../python/methods/arguments.ts'
 import { sequenceItems as pythonItems } from '../python/operators.ts'
 import type { Input as PythonInput } from '../python/signature.ts'
+import type { Span } from '../python/slice.ts'
 import { plain } from '../python/text/text.ts'
 import type {
   PythonFloat,
@@ -64,8 +65,8 @@ export interface Behaviour {
   readonly iterate?: (state: unknown) => Iterator<Value>
   readonly length?: (state: unknown) => number
   readonly item?: (index: number) => Value | undefined
-  /** So many items from the first on, `step` apart. */
-  readonly slice?: (first: number, count: number, step: number) => Value
+  /** The items that a slice covers, `step` apart. */
+  readonly slice?: (span: Span, step: number) => Value
   readonly show?: (state: unknown) => string
 }
 

@@ -29,10 +29,11 @@ export {
 } from './number.ts'
 export { absolute, readFloat, round, toFloat, toWhole } from './numbers.ts'
 export { add, applySign, type BinaryOperator, calculate, sequenceItems } from './operators.ts'
+export { type RangeParts, readRange, showRange } from './range.ts'
 export { encodeAsciiRepr, formatFloat, repr, reprString, str } from './repr.ts'
 export type { Language, Runtime } from './runtime.ts'
 export type { Input, Method } from './signature.ts'
-export { characterAt, pick, pickText, type SliceRange, sliceRange } from './slice.ts'
+export { characterAt, pick, pickText, type SliceRange, sliceRange, span } from './slice.ts'
 export { parseModule } from './source/parse.ts'
 export type {
   Argument,

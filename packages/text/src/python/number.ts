@@ -1,5 +1,6 @@
 import { PythonError } from './error.ts'
 import { decompose, divideInts, floorDivideFloats } from './exact.ts'
+import { floatPower } from './power.ts'
 import { PythonFloat, toInt } from './value.ts'
 
 /** A Python number of either type. */
@@ -67,21 +68,6 @@ function floatModulo(left: number, right: number): number {
   const remainder = left % right
   if (remainder === 0) return right < 0 || Object.is(right, -0) ? -0 : 0
   return remainder < 0 === right < 0 ? remainder : remainder + right
-}
-
-function floatPower(left: number, right: number): number {
-  if (left === 0 && right < 0) {
-    throw new PythonError('ZeroDivisionError', '0.0 cannot be raised to a negative power')
-  }
-  if (left === 1) return 1
-  const power = left ** right
-  if (Number.isNaN(power) && !Number.isNaN(left) && !Number.isNaN(right)) {
-    throw new PythonError('TypeError', 'The power is a complex number, which is not supported.')
-  }
-  if (!Number.isFinite(power) && Number.isFinite(left) && Number.isFinite(right)) {
-    throw new PythonError('OverflowError', "(34, 'Numerical result out of range')")
-  }
-  return power
 }
 
 /** Most bits of an exact power; larger ones are refused, as no real calculation needs them. */

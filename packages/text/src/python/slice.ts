@@ -28,18 +28,22 @@ function toBound(value: Value): number | undefined {
   return typeError('slice indices must be integers or None or have an __index__ method')
 }
 
-/** The indices that a slice covers: the first one, and how many. */
-export function span(
-  length: number,
-  { start, stop, step }: SliceRange,
-): { readonly first: number; readonly count: number } {
+/** The indices that a slice covers: the first one, the one it ends before, and how many. */
+export interface Span {
+  readonly first: number
+  readonly last: number
+  readonly count: number
+}
+
+/** The indices of a sequence of that length that a slice covers. */
+export function span(length: number, { start, stop, step }: SliceRange): Span {
   const low = step > 0 ? 0 : -1
   const high = low + length
   const from = start ?? (step > 0 ? 0 : Number.POSITIVE_INFINITY)
   const to = stop ?? (step > 0 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY)
   const first = Math.min(high, Math.max(low, from < 0 ? from + length : from))
   const last = Math.min(high, Math.max(low, to < 0 ? to + length : to))
-  return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
+  return { first, last, count: Math.max(0, Math.ceil((last - first) / step)) }
 }
 
 /** The items of a sequence that a slice covers. */

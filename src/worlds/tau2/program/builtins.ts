@@ -3,6 +3,7 @@ import {
   addPairs,
   encodeAsciiRepr,
   PythonFloat,
+  readRange,
   requireInt,
   round,
   sortedItems,
@@ -31,6 +32,7 @@ import {
   Opaque,
   orElse,
   ProgramIterator,
+  ProgramRange,
   Property,
   PythonError,
   PythonTuple,
@@ -119,24 +121,26 @@ function* enumerate(source: Value, start: number): Generator<Value> {
   for (const item of iterate(source)) yield new PythonTuple([index++, item])
 }
 
-function range(given: readonly Value[]): Value[] {
-  const [from, to, step = 1] = (given.length === 1 ? [0, given[0]] : given).map(Number) as number[]
-  const numbers: Value[] = []
-  for (
-    let at = from as number;
-    (step as number) > 0 ? at < (to as number) : at > (to as number);
-    at += step as number
-  ) {
-    numbers.push(at)
-  }
-  return numbers
-}
-
 function makeDict(given: readonly Value[], named: Named): Dict {
   const dict: Dict = new Map()
   addPairs(RUNTIME, dict, given[0])
   for (const [key, value] of named) dict.set(key, value)
   return dict
+}
+
+function* mapped(called: Value, sources: readonly Value[]): Generator<Value> {
+  for (const items of zip(sources)) yield call(called, (items as PythonTuple<Value>).items)
+}
+
+function* filtered(called: Value, source: Value): Generator<Value> {
+  for (const item of iterate(source)) {
+    if (isTrue(called === null ? item : call(called, [item]))) yield item
+  }
+}
+
+function character(code: number): string {
+  if (code < 0 || code > 0x10ffff) throw valueError('chr() arg not in range(0x110000)')
+  return String.fromCodePoint(code)
 }
 
 function ordinal(value: Value): number {
@@ -196,17 +200,24 @@ const functions: Readonly<Record<string, Run>> = {
     return false
   },
   round: ([value, digits], named) =>
-    round(value as Value, orElse(digits, named.get('ndigits'))) as Value,
+    round(
+      orElse(value, named.get('number')) ?? null,
+      orElse(digits, named.get('ndigits')),
+    ) as Value,
   sorted: ([items], named) =>
     sortedItems(RUNTIME, iterate(items as Value), {
       key: named.get('key'),
       reverse: named.get('reverse'),
     }) as Value[],
   reversed: ([items]) => new ProgramIterator([...iterate(items as Value)].reverse().values()),
-  enumerate: ([source, start = 0]) =>
-    new ProgramIterator(enumerate(source as Value, Number(start))),
+  enumerate: ([source, start], named) =>
+    new ProgramIterator(
+      enumerate(source as Value, requireInt(orElse(start, named.get('start')), 0)),
+    ),
+  map: ([called, ...sources]) => new ProgramIterator(mapped(called as Value, sources)),
+  filter: ([called, source]) => new ProgramIterator(filtered(called as Value, source as Value)),
   zip: given => new ProgramIterator(zip(given)),
-  range: given => range(given),
+  range: given => new ProgramRange(readRange(given)),
   sum: ([items, start]) => sum(iterate(items as Value), start),
   min: (given, named) => extreme('<', given, named),
   max: (given, named) => extreme('>', given, named),
@@ -222,7 +233,7 @@ const functions: Readonly<Record<string, Run>> = {
   },
   ascii: ([value]) => encodeAsciiRepr(repr(value as Value)),
   format: ([value, specification = '']) => format(value as Value, specification as string),
-  chr: ([code]) => String.fromCodePoint(requireInt(code, 0)),
+  chr: ([code]) => character(requireInt(code, 0)),
   ord: ([text]) => ordinal(text as Value),
   next: ([source, preset]) => next(source as Value, preset),
   iter: ([source]) => new ProgramIterator(iterate(source as Value)[Symbol.iterator]()),

@@ -6,6 +6,7 @@ import {
   pick,
   pickText,
   sliceRange,
+  span,
 } from '@espalier/text/python'
 import { iterate, keyIn, nameOf, requireKey } from './operators.ts'
 import { repr } from './show.ts'
@@ -16,6 +17,7 @@ import {
   EnumMember,
   ProgramBytes,
   ProgramClass,
+  ProgramRange,
   PythonError,
   PythonTuple,
   typeError,
@@ -39,6 +41,7 @@ export function itemOf(object: Value, index: Value): Value {
   if (known instanceof PythonTuple)
     return known.items[place(known.items.length, index, 'tuple')] as Value
   if (typeof known === 'string') return textItem(known, index)
+  if (known instanceof ProgramRange) return known.at(place(known.length, index, 'range object'))
   if (known instanceof ProgramClass && known.kind === 'enum') {
     const member = typeof index === 'string' ? known.attributes.get(index) : undefined
     if (member instanceof EnumMember) return member
@@ -76,7 +79,11 @@ function genericOf(type: Value, index: Value): TypeForm | undefined {
     : undefined
 }
 
-function place(length: number, index: Value, kind: 'list' | 'tuple' | 'string'): number {
+function place(
+  length: number,
+  index: Value,
+  kind: 'list' | 'tuple' | 'string' | 'range object',
+): number {
   const number = asNumber(index)
   if (number === undefined || number instanceof PythonFloat) {
     throw typeError(
@@ -101,6 +108,11 @@ export function sliceOf(object: Value, slice: Slice): Value {
   if (typeof known === 'string') return pickText(known, range) as string
   if (Array.isArray(known)) return pick(known, range)
   if (known instanceof PythonTuple) return new PythonTuple(pick(known.items, range))
+  if (known instanceof ProgramRange) {
+    const { first, last, count } = span(known.length, range)
+    const step = known.step * range.step
+    return new ProgramRange({ start: known.at(first), stop: known.at(last), step, length: count })
+  }
   if (known instanceof ProgramBytes)
     return new ProgramBytes(Buffer.from(pick([...known.data], range)))
   if (known instanceof Map) throw typeError("unhashable type: 'slice'")

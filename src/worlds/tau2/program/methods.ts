@@ -49,5 +49,7 @@ export const methodNamed = (value: Value, name: string): BuiltinMethod | undefin
     : nativeOf(name, methodsOf(value)?.get(name))
 
 /** The method of that name that a class of Python's own has. */
-export const methodOfClass = (type: string, name: string): BuiltinMethod | undefined =>
-  nativeOf(name, METHODS.get(type)?.get(name))
+export const methodOfClass = (type: string, name: string): Native | undefined =>
+  type === 'str' && name === 'maketrans'
+    ? new Native(name, (given, named) => methodNamed('', name)?.run('', given, named) ?? null)
+    : nativeOf(name, METHODS.get(type)?.get(name))

@@ -25,6 +25,7 @@ import {
   ProgramFunction,
   ProgramIterator,
   ProgramObject,
+  ProgramRange,
   PythonError,
   PythonSet,
   PythonTuple,
@@ -46,6 +47,7 @@ export function isTrue(value: Value): boolean {
   if (value instanceof PythonFloat) return value.value !== 0
   if (value instanceof PythonTuple || value instanceof PythonSet) return value.items.length > 0
   if (value instanceof DictView) return value.dict.size > 0
+  if (value instanceof ProgramRange) return value.length > 0
   const text = unwrap(value)
   return typeof text === 'string' ? text !== '' : true
 }
@@ -151,6 +153,7 @@ export function lengthOf(value: Value): number {
   if (known instanceof Map) return known.size
   if (known instanceof PythonTuple || known instanceof PythonSet) return known.items.length
   if (known instanceof DictView) return known.dict.size
+  if (known instanceof ProgramRange) return known.length
   throw typeError(`object of type '${nameOf(value)}' has no len()`)
 }
 
@@ -162,6 +165,7 @@ const isIterable = (value: Value): boolean =>
   value instanceof PythonSet ||
   value instanceof ProgramIterator ||
   value instanceof DictView ||
+  value instanceof ProgramRange ||
   (value instanceof ProgramClass && value.kind === 'enum')
 
 /** Python's iteration: a text by its characters, a dict by its keys, an enum by its members. */
@@ -171,7 +175,7 @@ export function iterate(value: Value): Iterable<Value> {
   if (known instanceof Map) return known.keys()
   if (known instanceof PythonTuple || known instanceof PythonSet)
     return known.items as readonly Value[]
-  if (known instanceof DictView) return known
+  if (known instanceof DictView || known instanceof ProgramRange) return known
   if (known instanceof ProgramIterator) return { [Symbol.iterator]: () => known.iterator }
   if (known instanceof ProgramClass && known.kind === 'enum') return membersOf(known)
   if (known instanceof Instance && known.class.kind === 'model') return pairsOf(known)

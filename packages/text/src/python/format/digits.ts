@@ -45,6 +45,7 @@ export function floatDigits(value: number, format: NumberFormat): string {
   const magnitude = Math.abs(value)
   if (!Number.isFinite(magnitude)) {
     const name = Number.isNaN(magnitude) ? 'nan' : 'inf'
+    if (format.type === '%') return `${name}%`
     return /[EFG]/.test(format.type) ? name.toUpperCase() : name
   }
   const decimals = format.precision ?? 6
@@ -98,14 +99,16 @@ export interface Grouping {
   readonly width: number
 }
 
+const DECIMAL = /^([0-9]*)(.*)$/s
+const HEXADECIMAL = /^([0-9a-fA-F]*)(.*)$/s
+
 /** The whole digits of a number in groups; what follows them stays as it is. */
 export function groupDigits(digits: string, { grouping, size, width }: Grouping): string {
   if (grouping === '') return digits
-  const [, whole = '', rest = ''] = /^([0-9a-fA-F]*)(.*)$/s.exec(digits) ?? []
+  const pattern = size === 4 ? HEXADECIMAL : DECIMAL
+  const [, whole = '', rest = ''] = pattern.exec(digits) ?? []
   // infinities and what is not a number have no digits to group
-  if (!/^[0-9a-fA-F]+$/.test(whole) || /^(?:inf|nan)/i.test(digits)) {
-    return digits.padStart(width, '0')
-  }
+  if (whole === '') return digits.padStart(width, '0')
   const room = width - rest.length
   const needed = room - Math.floor((room - 1) / (size + 1))
   return inGroups(whole.padStart(Math.max(0, needed), '0'), grouping, size) + rest

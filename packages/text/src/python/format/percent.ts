@@ -2,6 +2,7 @@ import { asNumber, isText, typeName } from '../compare.ts'
 import { PythonError } from '../error.ts'
 import { typeError, valueError } from '../methods/arguments.ts'
 import { toDouble } from '../number.ts'
+import { toWhole } from '../numbers.ts'
 import { encodeAsciiRepr } from '../repr.ts'
 import type { Runtime } from '../runtime.ts'
 import { spendText } from '../runtime.ts'
@@ -76,7 +77,7 @@ function takeCount(formatter: Formatter, text: string | undefined): number | und
 function convert(formatter: Formatter, match: RegExpMatchArray): Text {
   const [, key, flags = '', width, precision, type] = match
   if (type === undefined) valueError('incomplete format')
-  if (type === '%') return '%'
+  if (match[0] === '%%') return '%'
   const wanted = takeCount(formatter, width)
   const conversion: Conversion = {
     flags: (wanted ?? 0) < 0 ? `${flags}-` : flags,
@@ -168,7 +169,7 @@ function intDigitsOf(number: number | bigint | PythonFloat, conversion: Conversi
   if (number instanceof PythonFloat && /[oxX]/.test(type)) {
     typeError(`%${type} format: an integer is required, not float`)
   }
-  const whole = typeof number === 'bigint' ? number : Math.trunc(toDouble(number))
+  const whole = toWhole(number)
   const radix = /[oxX]/.test(type) ? type : ''
   return intDigits(whole, {
     type: radix,

@@ -129,7 +129,7 @@ function formatNumber(
   }
   const double = toDouble(value)
   const digits = floatDigits(double, format)
-  const isZero = format.coerces && !/[1-9]/.test(digits)
+  const isZero = format.coerces && !/[1-9]/.test(digits) && Number.isFinite(double)
   const negative = !isZero && (double < 0 || Object.is(double, -0))
   return pad(signOf(negative, format), digits, format)
 }

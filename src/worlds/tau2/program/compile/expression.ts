@@ -1,5 +1,5 @@
 import type { Expression, TextPart } from '@espalier/text/python'
-import { applySign, PythonFloat, SourceError } from '@espalier/text/python'
+import { applySign, encodeAsciiRepr, PythonFloat, SourceError } from '@espalier/text/python'
 import { attributeOf, superAttribute } from '../attributes.ts'
 import { format } from '../format.ts'
 import { itemOf, setItem, sliceOf } from '../items.ts'
@@ -148,6 +148,12 @@ function globalOf(names: ReadonlyMap<string, Value>, name: string): Value {
   throw new PythonError('NameError', `name '${name}' is not defined`)
 }
 
+const CONVERSIONS: Readonly<Record<'r' | 's' | 'a', (value: Value) => string>> = {
+  r: repr,
+  s: str,
+  a: value => encodeAsciiRepr(repr(value)),
+}
+
 function compileText(parts: readonly TextPart[], scope: Scope): Evaluate {
   const compiled = parts.map(part => {
     if (typeof part === 'string') return () => part
@@ -155,10 +161,9 @@ function compileText(parts: readonly TextPart[], scope: Scope): Evaluate {
     const spec = part.format.length === 0 ? undefined : compileText(part.format, scope)
     const { conversion } = part
     return (frame: Frame): string => {
-      const shown = value(frame)
-      if (conversion === 'r') return repr(shown)
-      if (conversion === 's' || spec === undefined) return str(shown)
-      return format(shown, spec(frame) as string)
+      const plain = value(frame)
+      const shown = conversion === undefined ? plain : CONVERSIONS[conversion](plain)
+      return spec === undefined ? str(shown) : format(shown, spec(frame) as string)
     }
   })
   return frame => {

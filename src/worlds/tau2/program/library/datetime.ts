@@ -1,4 +1,4 @@
-import { formatTime, readTime, UnsupportedError } from '@espalier/text/python'
+import { formatTime, PythonFloat, readTime, UnsupportedError } from '@espalier/text/python'
 import { argument } from '../arguments.ts'
 import { dayAt, ProgramDate, TimeDelta } from '../dates.ts'
 import { nameOf } from '../operators.ts'
@@ -8,6 +8,7 @@ import {
   Module,
   type Named,
   Native,
+  orElse,
   typeError,
   unwrap,
   type Value,
@@ -69,7 +70,11 @@ function fromIso(value: Value, hasTime: boolean): ProgramDate {
 export function dateAttribute(object: ProgramDate | TimeDelta, name: string): Value | undefined {
   if (object instanceof TimeDelta) {
     if (name === 'days') return object.days
-    return name === 'seconds' ? (object.milliseconds - object.days * 86_400_000) / 1000 : undefined
+    if (name === 'seconds') return object.seconds
+    if (name === 'microseconds') return object.microseconds
+    return name === 'total_seconds'
+      ? new Native(name, () => new PythonFloat(object.milliseconds / 1000))
+      : undefined
   }
   const place = PARTS.indexOf(name as (typeof PARTS)[number])
   const part = place < 0 ? undefined : object.parts[place]
@@ -79,7 +84,9 @@ export function dateAttribute(object: ProgramDate | TimeDelta, name: string): Va
 function dateMethod(date: ProgramDate, name: string): Value | undefined {
   switch (name) {
     case 'isoformat':
-      return new Native(name, () => date.text('T'))
+      return new Native(name, ([between], named) =>
+        date.text((orElse(between, named.get('sep')) ?? 'T') as string),
+      )
     case 'strftime':
       return new Native(name, ([wanted]) =>
         formatTime(unwrap(wanted as Value) as string, new Date(date.at)),
