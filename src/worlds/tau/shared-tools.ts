@@ -1,5 +1,5 @@
 import type { PythonValue } from '@espalier/text/python'
-import { calculate } from './calculator/calculate.ts'
+import { calculate } from './calculate.ts'
 import { isInText, iterate, typeError } from './operations.ts'
 import { type TauTool, tauTool } from './tool.ts'
 

@@ -1,6 +1,6 @@
 import type { PythonValue } from '@espalier/text/python'
 import { dumps, parseJson, str } from '@espalier/text/python'
-import { calculate } from '../../../src/worlds/tau/calculator/calculate.ts'
+import { calculate } from '../../../src/worlds/tau/calculate.ts'
 import { canonical } from '../../../src/worlds/tau/canonical.ts'
 import { formatMetrics, measure } from '../../../src/worlds/tau/metrics.ts'
 import { roundToCents } from '../../../src/worlds/tau/operations.ts'

@@ -1,4 +1,9 @@
 export {
+  type ArithmeticValue,
+  arithmeticDouble,
+  evaluateArithmetic,
+} from './arithmetic/evaluate.ts'
+export {
   asNumber,
   compare,
   compareText,
@@ -29,6 +34,13 @@ export {
 } from './number.ts'
 export { absolute, readFloat, round, toFloat, toWhole } from './numbers.ts'
 export { add, applySign, type BinaryOperator, calculate, sequenceItems } from './operators.ts'
+export {
+  callMethod,
+  iterateData,
+  lengthOfData,
+  type MethodArguments,
+  PLAIN,
+} from './plain-language.ts'
 export { type RangeParts, readRange, showRange } from './range.ts'
 export { encodeAsciiRepr, formatFloat, repr, reprString, str } from './repr.ts'
 export type { Language, Runtime } from './runtime.ts'

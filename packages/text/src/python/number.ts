@@ -158,6 +158,11 @@ export function roundFloat(value: number, digits: number): number {
   if (!Number.isFinite(value) || value === 0) return value
   if (digits > 330) return value
   if (digits < -310) return value * 0
+  // toFixed is exact as well, except that it takes exact ties away from zero
+  if (digits >= 0 && digits <= 20 && Math.abs(value) < 1e15) {
+    const halves = value * 2 ** (digits + 1)
+    if (!Number.isInteger(halves) || halves % 2 === 0) return Number(value.toFixed(digits))
+  }
   const rounded = roundExact(value, digits)
   return value < 0 && rounded === 0 ? -0 : rounded
 }

@@ -119,7 +119,9 @@ function repeat(run: Runtime, [left, right]: readonly [Value, Value], sign: stri
   const text = textOf(sequence)
   if (text !== undefined) return repeatText(run, text, repetitions)
   const items = sequenceItems(sequence) as readonly Value[]
-  spend(run, 8 * items.length * repetitions)
+  const length = items.length * repetitions
+  if (length > run.limits.characters) run.language.tooLong(run, length)
+  spend(run, 8 * length)
   const repeated: Value[] = []
   for (let round = 0; round < repetitions; round++) repeated.push(...items)
   return Array.isArray(sequence) ? repeated : new PythonTuple(repeated)

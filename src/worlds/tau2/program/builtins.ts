@@ -2,6 +2,7 @@ import {
   absolute,
   addPairs,
   encodeAsciiRepr,
+  evaluateArithmetic,
   PythonFloat,
   readRange,
   requireInt,
@@ -12,7 +13,6 @@ import {
   toWhole,
   UnsupportedError,
 } from '@espalier/text/python'
-import { evaluateArithmetic } from '../../tau/calculator/calculate.ts'
 import { attributeOf, findAttribute, setAttribute } from './attributes.ts'
 import { call } from './call.ts'
 import { setOf } from './compile/expression.ts'

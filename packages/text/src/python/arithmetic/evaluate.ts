@@ -1,5 +1,5 @@
-import { formatFloat, PythonError } from '@espalier/text/python'
-import { roundCents } from '../operations.ts'
+import { PythonError } from '../error.ts'
+import { formatFloat } from '../repr.ts'
 import { combine, type Quantity, raise, toDouble } from './numbers.ts'
 import {
   type Argument,
@@ -13,22 +13,6 @@ import {
 export type ArithmeticValue = Quantity | 'tuple' | 'ellipsis' | 'complex'
 
 type Value = ArithmeticValue
-
-const ALLOWED = /^[0-9+\-*/(). ]*$/
-
-/**
- * What Python's `eval` would make of an arithmetic expression, rounded to cents and printed, or the
- * error it would report. Nothing is ever evaluated as code.
- */
-export function calculate(expression: string): string {
-  if (!ALLOWED.test(expression)) return 'Error: invalid characters in expression'
-  try {
-    return formatFloat(roundCents(asFloat(evaluate(parseExpression(expression)))))
-  } catch (error) {
-    if (error instanceof PythonError) return `Error: ${error.message}`
-    throw error
-  }
-}
 
 /** What Python's `eval` would make of an arithmetic expression, or the error it would raise. */
 export function evaluateArithmetic(expression: string): ArithmeticValue {
@@ -44,7 +28,8 @@ function typeError(message: string): PythonError {
   return new PythonError('TypeError', message)
 }
 
-function asFloat(value: Value): number {
+/** Python's `float(value)` of a result. */
+export function arithmeticDouble(value: ArithmeticValue): number {
   if (typeof value === 'string') {
     throw typeError(`float() argument must be a string or a real number, not '${value}'`)
   }

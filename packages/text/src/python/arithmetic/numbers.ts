@@ -1,4 +1,6 @@
-import { decompose, divideInts, floorDivideFloats, PythonError, scale } from '@espalier/text/python'
+import { PythonError } from '../error.ts'
+import { divideInts, floorDivideFloats } from '../exact.ts'
+import { floatPower } from '../power.ts'
 
 /** A number of the calculator: a bigint is Python's `int`, a number its `float`. */
 export type Quantity = bigint | number
@@ -86,36 +88,6 @@ function raiseInts(base: bigint, exponent: bigint): bigint {
 }
 
 function raiseFloats(base: number, exponent: number): number | 'complex' {
-  if (exponent === 0 || base === 1) return 1
-  if (base === 0 && exponent < 0) {
-    throw new PythonError('ZeroDivisionError', '0.0 cannot be raised to a negative power')
-  }
-  const bothFinite = Number.isFinite(base) && Number.isFinite(exponent)
-  if (!bothFinite) return base === -1 ? 1 : base ** exponent
-  if (base < 0 && !Number.isInteger(exponent)) return 'complex'
-  const power = exactPower(base, exponent) ?? base ** exponent
-  if (!Number.isFinite(power)) {
-    throw new PythonError('OverflowError', "(34, 'Numerical result out of range')")
-  }
-  return power
-}
-
-/** Powers with small whole exponents are computed exactly and rounded once, as good libraries do. */
-function exactPower(base: number, exponent: number): number | undefined {
-  if (!Number.isInteger(exponent) || Math.abs(exponent) > 1024 || base === 0) {
-    return undefined
-  }
-  const { mantissa, exponent: shift } = decompose(Math.abs(base))
-  const times = Math.abs(exponent)
-  const power = mantissa ** BigInt(times)
-  const magnitude = exponent > 0 ? scale(power, shift * times) : scaledInverse(power, shift * times)
-  return base < 0 && times % 2 === 1 ? -magnitude : magnitude
-}
-
-function scaledInverse(power: bigint, shift: number): number {
-  const width = power.toString(2).length + 64
-  const over = 1n << BigInt(width)
-  const quotient = (over / power) | (over % power === 0n ? 0n : 1n)
-  // 64 bits and a sticky one are enough to round once, whatever the exponent.
-  return scale(quotient, -width - shift)
+  const isComplex = base < 0 && Number.isFinite(base) && !Number.isInteger(exponent)
+  return isComplex && Number.isFinite(exponent) ? 'complex' : floatPower(base, exponent)
 }

@@ -1,4 +1,4 @@
-import { PythonError } from '@espalier/text/python'
+import { PythonError } from '../error.ts'
 
 /** A lexical piece of an expression; `end` closes every list of tokens. */
 export type Token =
