@@ -37,6 +37,12 @@ function parseItem(cursor: Cursor): Expression {
 /** One expression. */
 export function parseExpression(cursor: Cursor): Expression {
   if (cursor.is('lambda')) return parseLambda(cursor)
+  const after = cursor.peek(1)
+  if (cursor.isAt('name') && after?.kind === 'operator' && after.text === ':=') {
+    const name = cursor.name()
+    cursor.expect(':=')
+    return { kind: 'named', name, value: parseExpression(cursor) }
+  }
   const yes = parseOr(cursor)
   if (!cursor.accept('if')) return yes
   const condition = parseOr(cursor)

@@ -88,6 +88,8 @@ export type Expression =
       readonly yes: Expression
       readonly no: Expression
     }
+  /** `name := value`. */
+  | { readonly kind: 'named'; readonly name: string; readonly value: Expression }
   | { readonly kind: 'lambda'; readonly shape: FunctionShape; readonly body: Expression }
   | {
       readonly kind: 'comprehension'

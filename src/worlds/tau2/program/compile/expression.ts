@@ -29,6 +29,7 @@ import { compileCall } from './call.ts'
 import { compileComprehension } from './comprehension.ts'
 import { compileLambda } from './function.ts'
 import type { Frame, Scope } from './scope.ts'
+import { assignToName } from './target.ts'
 
 /** An expression ready to be evaluated. */
 export type Evaluate = (frame: Frame) => Value
@@ -85,6 +86,8 @@ export function compileExpression(expression: Expression, scope: Scope): Evaluat
       ]
       return frame => (isTrue(condition(frame)) ? yes(frame) : no(frame))
     }
+    case 'named':
+      return compileNamed(expression, scope)
     case 'lambda':
       return compileLambda(expression, scope)
     case 'comprehension':
@@ -124,6 +127,29 @@ function compileLocal(name: string, depth: number, place: number): Evaluate {
     for (let up = depth; up > 0; up--) one = one.parent as Frame
     const value = one.slots[place]
     return value === undefined ? unbound(name) : value
+  }
+}
+
+/** `name := value`, which assigns in the nearest function, class or module around. */
+function compileNamed(
+  { name, value }: Extract<Expression, { kind: 'named' }>,
+  scope: Scope,
+): Evaluate {
+  const given = compileExpression(value, scope)
+  let depth = 0
+  let around: Scope | undefined = scope
+  while (around?.places && !around.places.has(name)) {
+    around = around.parent
+    depth++
+  }
+  if (around === undefined) throw new SourceError(`Nothing can be assigned to ${name} here`)
+  const assign = assignToName(name, around)
+  return frame => {
+    let one = frame
+    for (let up = depth; up > 0; up--) one = one.parent as Frame
+    const result = given(frame)
+    assign(one, result)
+    return result
   }
 }
 
