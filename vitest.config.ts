@@ -19,6 +19,7 @@ export default defineConfig({
       'viewer/**/*.test.ts',
     ],
     globalSetup: 'test/scratch.ts',
+    setupFiles: 'src/offers.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // What passing tests print hides what failed.

@@ -1,3 +1,4 @@
+import '../src/offers.ts'
 import { connectionOf } from '../src/doors/cluster/address.ts'
 import { openDatabase } from '../src/doors/cluster/database.ts'
 import { migrate } from '../src/doors/cluster/schema.ts'

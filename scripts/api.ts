@@ -11,11 +11,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 export function publicApi(): string {
   const folder = mkdtempSync(join(tmpdir(), 'espalier-api-'))
   try {
-    emitDeclarations(folder)
-    const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
-    const parts = Object.entries(manifest.exports).flatMap(([entry, target]) =>
-      typeof target === 'string' ? [] : [describeEntry(folder, entry, target.types)],
-    )
+    for (const { project, place } of packages)
+      emitDeclarations(join(root, project), join(folder, place))
+    const parts = packages.flatMap(each => describePackage(folder, each))
     return `${head}\n${parts.join('\n')}`
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -29,28 +27,41 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>
 }
 
-function emitDeclarations(folder: string): void {
-  const words = ['-p', 'tsconfig.build.json', '--emitDeclarationOnly', '--outDir', folder]
+/** Both packages, with the folder that the declarations of each are made in. */
+const packages = [
+  { project: '.', place: 'espalier' },
+  { project: 'packages/text', place: '@espalier/text' },
+] as const
+
+type Package = (typeof packages)[number]
+
+function describePackage(folder: string, { project, place }: Package): readonly string[] {
+  const manifest = JSON.parse(readFileSync(join(root, project, 'package.json'), 'utf8')) as Manifest
+  return Object.entries(manifest.exports).flatMap(([entry, target]) =>
+    typeof target === 'string'
+      ? []
+      : [describeEntry({ folder, place }, { entry, types: target.types })],
+  )
+}
+
+function emitDeclarations(project: string, folder: string): void {
+  const words = ['-p', join(project, 'tsconfig.build.json'), '--outDir', folder]
   const { status, stdout } = spawnSync(
     process.execPath,
-    [
-      'node_modules/typescript/bin/tsc',
-      ...words,
-      '--sourceMap',
-      'false',
-      '--inlineSources',
-      'false',
-    ],
+    ['node_modules/typescript/bin/tsc', ...words],
     { cwd: root, encoding: 'utf8' },
   )
   if (status !== 0) throw new Error(`declarations could not be made:\n${stdout}`)
 }
 
-function describeEntry(folder: string, entry: string, types: string): string {
-  const file = join(folder, types.replace('./dist/', ''))
+function describeEntry(
+  { folder, place }: { readonly folder: string; readonly place: string },
+  { entry, types }: { readonly entry: string; readonly types: string },
+): string {
+  const file = join(folder, place, types.replace('./dist/', ''))
   const names = [...exportsOf(file)].sort(([a], [b]) => (a < b ? -1 : 1))
-  const texts = names.map(([name, place]) => declarationOf(place, name))
-  return [`## espalier${entry.slice(1)}`, '', ...texts, ''].join('\n')
+  const texts = names.map(([name, found]) => declarationOf(found, name))
+  return [`## ${place}${entry.slice(1)}`, '', ...texts, ''].join('\n')
 }
 
 /** Where a name is declared, and what it is called there. */
@@ -66,7 +77,7 @@ function exportsOf(file: string): ReadonlyMap<string, Place> {
   for (const [, all, from] of text.matchAll(
     /^export (\*|(?:type )?\{[^}]*\})(?: from '([^']+)')?;?/gm,
   )) {
-    const source = from === undefined ? file : resolve(dirname(file), declarationFile(from))
+    const source = from === undefined ? file : declarationFile(file, from)
     if (all === '*') for (const [name, place] of exportsOf(source)) found.set(name, place)
     else for (const place of namesIn(all!)) found.set(place.as, { file: source, name: place.name })
   }
@@ -74,8 +85,11 @@ function exportsOf(file: string): ReadonlyMap<string, Place> {
   return found
 }
 
-function declarationFile(from: string): string {
-  return from.replace(/\.(?:ts|js)$/, '.d.ts')
+/** The file of declarations that a specifier of another such file leads to. */
+function declarationFile(file: string, from: string): string {
+  if (from.startsWith('.')) return resolve(dirname(file), from.replace(/\.(?:ts|js)$/, '.d.ts'))
+  const folder = file.slice(0, file.lastIndexOf('/espalier/') + 1)
+  return join(folder, from, 'index.d.ts')
 }
 
 function namesIn(list: string): readonly { readonly name: string; readonly as: string }[] {

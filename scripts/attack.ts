@@ -1,4 +1,5 @@
 // Attacks the program with hostile input: `npm run attack -- [--cases N] [--seed N] [--only NAME] [--json]`.
+import '../src/offers.ts'
 import { parseArgs } from 'node:util'
 import { type Held, runAttack } from '../test/attack/attack.ts'
 import { attacks } from '../test/attack/attacks.ts'

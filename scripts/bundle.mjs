@@ -20,8 +20,9 @@ const programs = [
   'cli/main',
   'doors/cluster/server-process',
   'engine/policies/transport/thread/worker',
+  'cell-thread',
   'learn/model/engine/worker',
-  'run/run/threads/worker',
+  'rolling-thread',
 ]
 
 /** Read as a text and run without any other file. */
@@ -30,7 +31,7 @@ const alone = 'worlds/interpreter/program'
 /** The rooms of `@espalier/text` that others may load. */
 export const textEntries = [
   'index',
-  ...['chat', 'jinja', 'parsers', 'patterns', 'python', 'signals', 'tokenizers'].map(
+  ...['chat', 'images', 'jinja', 'parsers', 'patterns', 'python', 'signals', 'tokenizers'].map(
     room => `${room}/index`,
   ),
 ]

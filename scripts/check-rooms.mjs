@@ -61,8 +61,7 @@ function checkImport(file, { floor, room }, target) {
     if (!own.imports.includes(target.room))
       problems.push(`${file}: ${floor}/${room} may not import its neighbour ${target.room}`)
   } else if (target.floor === 'the front door') {
-    if (!own.loadsUserFiles && floor !== 'cli')
-      problems.push(`${file}: ${floor}/${room} may not import the front door`)
+    if (floor !== 'cli') problems.push(`${file}: ${floor}/${room} may not import the front door`)
   } else if (order.indexOf(target.floor) > order.indexOf(floor))
     problems.push(`${file}: ${floor} may not import ${target.floor}, which is above it`)
 }

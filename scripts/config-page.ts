@@ -2,8 +2,13 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Setting } from '../src/run/settings/setting.ts'
-import { type SettingName, settings, shownFlag } from '../src/run/settings/settings.ts'
-import { byTopic } from '../src/run/settings/topics.ts'
+import {
+  byTopic,
+  type SettingName,
+  settingNames,
+  settings,
+  shownFlag,
+} from '../src/run/settings/settings.ts'
 
 const intro = `# Settings
 
@@ -60,7 +65,7 @@ variables; none of them is ever printed or written into a run.
 
 /** The page of all settings, as Markdown. */
 export function configPage(): string {
-  const tables = byTopic(Object.keys(settings) as SettingName[]).flatMap(({ topic, names }) => [
+  const tables = byTopic(settingNames).flatMap(({ topic, names }) => [
     `### ${topic}\n`,
     '| key | flag | default | |',
     '| --- | --- | --- | --- |',

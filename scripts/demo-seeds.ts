@@ -1,5 +1,6 @@
 // Runs the demo for several seeds, its controls and the shortcuts, and prints a table:
 // `npx tsx scripts/demo-seeds.ts [SEEDS] [--controls] [--oracle C] [--steps N]`, SEEDS as `1-5` or `1,2,3`.
+import '../src/offers.ts'
 import { parseArgs } from 'node:util'
 import { openLanes } from '../src/base/core/lane.ts'
 import { desk } from '../src/engine/environments/desk/desk.ts'

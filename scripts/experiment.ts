@@ -1,5 +1,6 @@
 // Runs a controlled experiment: `npm run experiment -- strategies|distillation|self-play [--seeds N] [--tokens N] [--steps N] [--model DIR] [--only NAMES] [--jobs N]`.
 // What has been measured is kept in runs/experiments/, so that an interrupted experiment goes on.
+import '../src/offers.ts'
 import { parseArgs } from 'node:util'
 import { distillation } from './experiments/distillation.ts'
 import { selfPlay } from './experiments/self-play.ts'

@@ -30,6 +30,8 @@ const templates = [
 const wanted = values.only?.split(',')
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.jsonl.gz') || name.endsWith('.json'))
+  // Read with the rows that they belong to.
+  .filter(name => !name.endsWith('processor_config.json'))
   .filter(
     name => !wanted || wanted.some(prefix => name.split('/').some(part => part.startsWith(prefix))),
   )
@@ -59,4 +61,10 @@ for (const name of files) {
   failed += result.failures.length
 }
 console.log(`${passed} passed, ${failed} failed`)
-process.exit(failed > 0 || (passed === 0 && files.length > 0 && wanted !== undefined) ? 1 : 0)
+if (passed + failed === 0)
+  console.error(
+    wanted
+      ? `no row was compared: no file of ${root} begins with ${wanted.join(' or ')}, or what it needs is missing`
+      : `no row was compared in ${root}`,
+  )
+process.exit(failed > 0 || passed === 0 ? 1 : 0)

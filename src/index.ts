@@ -1,5 +1,7 @@
 // The front door: what Espalier promises, by room.
 
+import './offers.ts'
+
 export type {
   AssistantMessage,
   CallAttempt,

@@ -1,5 +1,6 @@
 // For tests of environments and of code that uses Espalier.
 
+import './offers.ts'
 import {
   scripted as play,
   type ScriptedAnswer,

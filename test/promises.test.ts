@@ -10,7 +10,7 @@ const promises = [...read('SPEC.md').matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(([
 
 /** The names of all tests, each behind the names of what it stands in. */
 function testNames(): readonly string[] {
-  const files = ['src', 'test', 'viewer'].flatMap(folder =>
+  const files = ['packages', 'src', 'test', 'viewer'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter(file => /\.(test|conformance)\.tsx?$/.test(file))
       .map(file => join(folder, file)),

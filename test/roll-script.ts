@@ -1,3 +1,4 @@
+import '../src/offers.ts'
 import { z } from 'zod'
 import { type AgentFunction, agent } from '../src/engine/capture/agent.ts'
 import { roll } from '../src/run/run/roll.ts'

@@ -37,6 +37,11 @@ const commands: Readonly<Record<string, ListedCommand>> = {
     isCommon: true,
     load: async () => (await import('./commands/eval.ts')).evalCommand,
   },
+  experiment: {
+    summary:
+      'Answer a question about training: arms × seeds at equal cost, compared with intervals',
+    load: async () => (await import('./commands/experiment.ts')).experimentCommand,
+  },
   resume: {
     summary: 'Go on with an interrupted run',
     load: async () => (await import('./commands/resume.ts')).resumeCommand,
@@ -60,36 +65,36 @@ const commands: Readonly<Record<string, ListedCommand>> = {
   },
   view: {
     summary: 'Look at runs in a browser, live or finished, or write them as one HTML file',
-    load: async () => (await import('./commands/view.ts')).viewCommand,
+    load: async () => (await import('./commands/doors/view.ts')).viewCommand,
   },
   export: {
     summary: 'Write a run as training rows',
     isCommon: true,
-    load: async () => (await import('./commands/export.ts')).exportCommand,
+    load: async () => (await import('./commands/exchange/export.ts')).exportCommand,
   },
   import: {
     summary: 'Make a run of a file in the format of a trainer',
-    load: async () => (await import('./commands/import.ts')).importCommand,
+    load: async () => (await import('./commands/exchange/import.ts')).importCommand,
   },
   convert: {
     summary: 'Make single-turn samples of multi-turn trajectories, marked off-policy',
-    load: async () => (await import('./commands/convert.ts')).convertCommand,
+    load: async () => (await import('./commands/exchange/convert.ts')).convertCommand,
   },
   dataset: {
     summary: 'Build supervised sets over condensed inputs, and measure what condensing loses',
-    load: async () => (await import('./commands/dataset.ts')).datasetCommand,
+    load: async () => (await import('./commands/exchange/dataset.ts')).datasetCommand,
   },
   rollouts: {
     summary: 'Roll for trainers in other languages, over HTTP',
-    load: async () => (await import('./commands/rollouts.ts')).rolloutsCommand,
+    load: async () => (await import('./commands/doors/rollouts.ts')).rolloutsCommand,
   },
   worker: {
     summary: 'Make attempts for the runs of a cluster',
-    load: async () => (await import('./commands/worker.ts')).workerCommand,
+    load: async () => (await import('./commands/doors/worker.ts')).workerCommand,
   },
   gateway: {
     summary: 'Record and reward agents in any language, by their base URL',
-    load: async () => (await import('./commands/gateway.ts')).gatewayCommand,
+    load: async () => (await import('./commands/doors/gateway.ts')).gatewayCommand,
   },
   doctor: {
     summary: 'Examine a model folder: is every token exact, and what does its template rewrite?',
@@ -122,11 +127,11 @@ const commands: Readonly<Record<string, ListedCommand>> = {
   },
   serve: {
     summary: 'Serve an embedded model over HTTP',
-    load: async () => (await import('./commands/serve.ts')).serveCommand,
+    load: async () => (await import('./commands/doors/serve.ts')).serveCommand,
   },
   'export-model': {
     summary: 'Write an embedded model for llama.cpp, Ollama, transformers and transformers.js',
-    load: async () => (await import('./commands/export-model.ts')).exportModelCommand,
+    load: async () => (await import('./commands/exchange/export-model.ts')).exportModelCommand,
   },
   tau: {
     summary: 'Pack a tau-bench checkout into a folder that loads fast',

@@ -1,5 +1,4 @@
 import type { ResolvedSettings } from '../run/settings/config.ts'
-import type { SettingName } from '../run/settings/settings.ts'
 import { claimRunFolder } from '../run/store/run-folder.ts'
 import type { Invocation, OwnFlag } from './command.ts'
 import type { Rolled } from './rolling.ts'
@@ -11,10 +10,12 @@ export const dryRunFlag: Readonly<Record<'dry-run', OwnFlag>> = {
   },
 }
 
-/** What begins a run: its kind, the settings it takes, and how it is run in a folder. */
+/** The commands that can plan a run. */
+export type RunKind = 'roll' | 'eval' | 'train'
+
+/** What begins a run: its kind, and how it is run in a folder. */
 export interface Beginning {
-  readonly kind: string
-  readonly names: readonly SettingName[]
+  readonly kind: RunKind
   run(rolled: Rolled, invocation: Invocation): Promise<number>
 }
 
@@ -22,19 +23,19 @@ export interface Beginning {
 export async function beginOrPlan(
   resolved: ResolvedSettings,
   invocation: Invocation,
-  { kind, names, run }: Beginning,
+  { kind, run }: Beginning,
 ): Promise<number> {
   const { values } = resolved
   await using claimed = await claimRunFolder(values.out)
   const { out } = claimed
   if (invocation.own['dry-run'] === undefined) return await run({ values, out }, invocation)
-  return await printPlan(resolved, invocation, { kind, out, names })
+  return await printPlan(resolved, invocation, { kind, out })
 }
 
 async function printPlan(
   resolved: ResolvedSettings,
   { terminal, json }: Invocation,
-  what: { readonly kind: string; readonly out: string; readonly names: readonly SettingName[] },
+  what: { readonly kind: RunKind; readonly out: string },
 ): Promise<number> {
   const { planRun } = await import('./plan.ts')
   const { planLines } = await import('./plan-lines.ts')

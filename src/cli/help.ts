@@ -1,15 +1,21 @@
 import type { Setting } from '../run/settings/setting.ts'
-import { flagOf, type SettingName, settings, shownFlag } from '../run/settings/settings.ts'
-import { byTopic } from '../run/settings/topics.ts'
+import {
+  byTopic,
+  flagOf,
+  type SettingName,
+  settingNames,
+  settings,
+  shownFlag,
+} from '../run/settings/settings.ts'
+
 import type { Command, OwnFlag } from './command.ts'
 import { commonFlags, configFlags, isEmpty } from './flags.ts'
 
 /** Every setting, whichever command takes it. */
 export function settingsHelp(): string {
-  const names = Object.keys(settings) as SettingName[]
   return [
     'Settings, as flags; a config file has the same names in camelCase:',
-    ...topicLines(names, name => flagLine(shownFlag(name), settings[name])),
+    ...topicLines(settingNames, name => flagLine(shownFlag(name), settings[name])),
     '',
     'espalier --help config --json prints a JSON schema for editors.',
   ].join('\n')

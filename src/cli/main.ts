@@ -8,6 +8,7 @@ import { keepSecretVariables } from '../base/core/process/secrets.ts'
 import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
 import { commandNames, loadCommand, programHelp } from './commands.ts'
 import { Ending } from './ending.ts'
+import '../offers.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
 // Node 22 and later keep compiled code between starts; all but this file is loaded after this.

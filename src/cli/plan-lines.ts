@@ -1,7 +1,7 @@
+import { bytes, count } from '../base/core/names/units.ts'
 import { flagOf } from '../run/settings/settings.ts'
 import type { Forecast, Plan } from './plan.ts'
 import { duration } from './progress.ts'
-import { bytes, count } from './units.ts'
 
 /** A plan for people: what would happen, what it is based on, and where each setting came from. */
 export function planLines(plan: Plan): readonly string[] {

@@ -10,11 +10,13 @@ import {
   defaultTasks,
   type SettingName,
   type Settings,
+  settingsOf,
   withoutUndefined,
 } from '../run/settings/settings.ts'
 import { type RunManifest, runPaths } from '../run/store/run-folder.ts'
 import { readTasks } from '../run/tasks/tasks.ts'
 import type { RunReport } from '../run/watch/run-report.ts'
+import type { RunKind } from './dry-run.ts'
 
 /** An estimate for a run that has not begun. */
 export interface Forecast {
@@ -59,17 +61,16 @@ export interface PlannedSetting {
   readonly from: string
 }
 
-/** What is planned: which command, into which folder, with which of the settings. */
+/** What is planned: which command, into which folder. */
 export interface PlanOptions {
-  readonly kind: string
+  readonly kind: RunKind
   readonly out: string
-  readonly names: readonly SettingName[]
 }
 
 /** Counts what settings would lead to; samples nothing and writes nothing. */
 export async function planRun(
   { values, origins }: ResolvedSettings,
-  { kind, out, names }: PlanOptions,
+  { kind, out }: PlanOptions,
 ): Promise<Plan> {
   if (kind === 'train') await checkLearning(withoutUndefined(values))
   const { environment } = await openPlainParts(
@@ -99,7 +100,7 @@ export async function planRun(
     ...moneyFor(values, tokens, most),
     ...(budget !== undefined && { budget }),
     perAttempt: per,
-    settings: names.map(name => ({ name, value: values[name], from: origins[name] })),
+    settings: settingsOf(kind).map(name => ({ name, value: values[name], from: origins[name] })),
   }
 }
 

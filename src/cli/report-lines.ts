@@ -1,7 +1,7 @@
+import { count, percent } from '../base/core/names/units.ts'
 import type { RunStanding } from '../run/store/run-folder.ts'
 import type { RunReport } from '../run/watch/run-report.ts'
 import { duration } from './progress.ts'
-import { count, percent } from './units.ts'
 
 /** A report for people, one line per subject; what has nothing to say is left out. */
 export function reportLines(

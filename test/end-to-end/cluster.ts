@@ -1,19 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { join, resolve } from 'node:path'
 import { random, seedOf } from '../../src/base/math/random.ts'
+import { folderOf, openLocalServer } from '../../src/doors/cluster/local.ts'
 import { until } from '../until.ts'
-import { espalier, type Finished, program, type Started, scratch, start } from './cli.ts'
-
-type Local = typeof import('../../src/doors/cluster/local.ts')
-
-/** The built room, whose programs can be started. */
-const { folderOf, openLocalServer } = (await import(
-  pathToFileURL(
-    join(dirname(program), '..', 'cluster', `local${program.endsWith('.ts') ? '.ts' : '.js'}`),
-  ).href
-)) as Local
+import { espalier, type Finished, type Started, scratch, start } from './cli.ts'
 
 /** A PostgreSQL server that can be shut down and started again. */
 export interface TestServer extends AsyncDisposable {

@@ -1,3 +1,4 @@
+import { imagesSuite } from './images.ts'
 import { mathSuite } from './math.ts'
 import { parsersSuite } from './parsers.ts'
 import type { GoldenSuite } from './suite.ts'
@@ -14,4 +15,5 @@ export const suites: readonly GoldenSuite[] = [
   parsersSuite,
   templatesSuite,
   tokenizersSuite,
+  imagesSuite,
 ]

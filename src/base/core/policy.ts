@@ -174,6 +174,28 @@ export class PromptTooLong extends Error {
   override name = 'PromptTooLong'
 }
 
+/**
+ * The weights of a policy that lie in this process. What anyone wants to know of them is asked here: a policy's
+ * name says nothing. Every size and kind of model that runs inside answers for itself.
+ */
+export interface InsideWeights {
+  /** The most tokens that a prompt and its answer may have together. */
+  readonly context: number
+  /** What computes, recorded with a run: numbers repeat to the last bit only on the same. */
+  readonly kernel: string
+  /** How far a log-probability that is computed again may be off. */
+  readonly tolerance: number
+  /** Computes on several cores by itself, so that copies on one core each are slower. */
+  readonly ownThreads: boolean
+  /** What changes while it learns, as bytes for `take` of its copy in another thread or process. */
+  pack(): Promise<Uint8Array>
+  take(packed: Uint8Array): Promise<void>
+  /** Takes over the weights of a checkpoint of its own training. */
+  load(checkpoint: string): Promise<void>
+  /** Opens such a checkpoint as a policy beside this one. */
+  reopen(checkpoint: string): Promise<Policy>
+}
+
 /** Anything that continues a token sequence. */
 export interface Policy extends AsyncDisposable {
   readonly name: string
@@ -189,6 +211,8 @@ export interface Policy extends AsyncDisposable {
   describe?(call: Call): Promise<PolicyDescription>
   /** Where its server can be given other weights. */
   readonly weights?: WeightSync
+  /** Its weights, if they lie in this process. */
+  readonly inside?: InsideWeights
   /** Sets which distribution the server's log-probabilities were measured to be of; later samples carry it. */
   takeLogprobs?(found: 'raw' | 'processed'): void
 }

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import * as mathematics from './index.ts'
 
-const page = readFileSync(new URL('../../../docs/reference/mathematics.md', import.meta.url), 'utf8')
+const page = readFileSync(
+  new URL('../../../docs/reference/mathematics.md', import.meta.url),
+  'utf8',
+)
 const everything: Readonly<Record<string, unknown>> = mathematics
 const exported = Object.keys(everything)
 

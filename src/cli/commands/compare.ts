@@ -1,7 +1,7 @@
+import { count, percent } from '../../base/core/names/units.ts'
 import { readByTask } from '../../run/measure/compare.ts'
 import { type Comparison, compareRuns, type Difference } from '../../run/measure/compare-tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { count, percent } from '../units.ts'
 
 /** Compares runs task by task. */
 export const compareCommand: Command = {

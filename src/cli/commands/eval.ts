@@ -1,16 +1,9 @@
 import { existsSync } from 'node:fs'
 import { commandLine } from '../../base/core/names/program-name.ts'
+import { count, percent } from '../../base/core/names/units.ts'
 import { checkOutputFile, refuseForeign } from '../../run/exchange/output-file.ts'
-import { withBenchmarkDefaults } from '../../run/measure/benchmark-settings.ts'
+import { benchmarkOf, withBenchmarkDefaults } from '../../run/measure/benchmark.ts'
 import { evaluate } from '../../run/measure/evaluate.ts'
-import {
-  countTauTasks,
-  isTau,
-  measureTau,
-  type TauEvaluated,
-  writeTauResults,
-} from '../../run/measure/evaluate-tau.ts'
-import { countTau2Tasks, isTau2, measureTau2, tau2Lines } from '../../run/measure/evaluate-tau2.ts'
 import {
   type Estimated,
   type Evaluated,
@@ -20,37 +13,12 @@ import {
 import { optionsOf } from '../../run/run/roll-options.ts'
 import { type ResolvedSettings, resolveSettings } from '../../run/settings/config.ts'
 import { needed, openNamed } from '../../run/settings/open-named.ts'
-import type { SettingName, Settings } from '../../run/settings/settings.ts'
-import { tau2Bench } from '../../run/sinks/formats/tau2-bench.ts'
+import { type Settings, settingsOf } from '../../run/settings/settings.ts'
 import { replaceFile } from '../../run/store/run-folder.ts'
-import { formatMetrics } from '../../worlds/tau/metrics.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { groupLine } from '../group-line.ts'
 import { elsewhereOf, type Rolled, withProgress } from '../rolling.ts'
-import { count, percent } from '../units.ts'
-import { rollSettings, shapingSettings } from './roll.ts'
-
-const withoutMeaning: readonly SettingName[] = [
-  'group',
-  'advantage',
-  ...shapingSettings,
-  'overlong',
-  'weighting',
-  'filters',
-  'sinks',
-  'keep',
-  'overSample',
-  'refill',
-]
-
-const evalSettingNames: readonly SettingName[] = [
-  ...rollSettings.filter(name => !withoutMeaning.includes(name)),
-  'trials',
-  'k',
-  'successAt',
-  'results',
-]
 
 /** Rolls without training and measures. */
 export const evalCommand: Command = {
@@ -66,7 +34,7 @@ export const evalCommand: Command = {
     'espalier eval --policy sglang:http://localhost:30000 --environment calculator --tasks 64 --trials 4',
     'espalier eval --policy openai:http://localhost:8000/v1 --environment tau:retail,root=DIR --results results.json',
   ],
-  settings: evalSettingNames,
+  settings: settingsOf('eval'),
   readsConfig: true,
   own: dryRunFlag,
   words: [0, 0],
@@ -74,9 +42,11 @@ export const evalCommand: Command = {
 }
 
 async function runEval(invocation: Invocation): Promise<number> {
-  const resolved = await resolveTasks(withBenchmarkDefaults(await resolveSettings(invocation)))
+  const resolved = await resolveTasks(
+    await withBenchmarkDefaults(await resolveSettings(invocation)),
+  )
   checkMeasures(resolved.values)
-  const beginning = { kind: 'eval', names: evalSettingNames, run: evalWith }
+  const beginning = { kind: 'eval', run: evalWith } as const
   return await beginOrPlan(resolved, invocation, beginning)
 }
 
@@ -97,13 +67,12 @@ function checkMeasures({ k = [], trials, results }: Settings): void {
 async function resolveTasks(resolved: ResolvedSettings): Promise<ResolvedSettings> {
   const { values } = resolved
   if (values.tasks !== undefined) return resolved
-  if (isTau2(values)) return { ...resolved, values: { ...values, tasks: await openTau2(values) } }
-  if (!isTau(values)) return resolved
-  return { ...resolved, values: { ...values, tasks: await countTauTasks(values) } }
+  const benchmark = await benchmarkOf(values)
+  if (!benchmark) return resolved
+  const place = `--environment ${values.environment}`
+  const tasks = await openNamed(place, () => benchmark.countTasks(values))
+  return { ...resolved, values: { ...values, tasks } }
 }
-
-const openTau2 = (values: Settings): Promise<number> =>
-  openNamed(`--environment ${values.environment}`, () => countTau2Tasks(values))
 
 /** Evaluates by settings into a run folder. */
 export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<number> {
@@ -118,29 +87,30 @@ export async function evalWith(rolled: Rolled, invocation: Invocation): Promise<
       ...shown,
       ...elsewhereOf(values, shown),
       trials,
-      ...measuringOf(values),
+      ...(await measuringOf(values)),
       onTask(_, group) {
         if (!json) terminal.print(groupLine(group))
       },
     })
   })
-  const tau = isTau(values) ? await measureTau(out) : undefined
-  const tau2 = isTau2(values) ? await measureTau2(out) : undefined
+  const benchmark = await benchmarkOf(values)
+  const measured = await benchmark?.measure(out)
   if (results !== undefined) await writeResults(values, out, evaluated!)
-  const measured = { ...(tau && { tau }), ...(tau2 && { tau2 }) }
-  if (json) terminal.print(JSON.stringify({ run: out, ...evaluated!, ...measured }))
-  else {
-    for (const line of evaluationLines(evaluated!, tau)) terminal.print(line)
-    for (const line of tau2 ? tau2Lines(tau2) : []) terminal.print(line)
+  if (json) {
+    const own = measured && { [benchmark!.name]: measured.figures }
+    terminal.print(JSON.stringify({ run: out, ...evaluated!, ...own }))
+  } else {
+    const lines = [...evaluationLines(evaluated!), ...(measured?.lines ?? [])]
+    for (const line of lines) terminal.print(line)
   }
   terminal.tell(`next  ${commandLine('show', out, '--report')}`)
   return evaluated!.trials === 0 ? 1 : 0
 }
 
 /** How the settings say that an evaluation is measured. */
-function measuringOf(values: Settings): MeasureOptions {
+async function measuringOf(values: Settings): Promise<MeasureOptions> {
   const { k, successAt, trials } = values
-  const isBenchmark = isTau(values) || isTau2(values)
+  const isBenchmark = (await benchmarkOf(values)) !== undefined
   return { successAt, k: k ?? (isBenchmark ? upTo(trials) : undefined) }
 }
 
@@ -148,21 +118,21 @@ function measuringOf(values: Settings): MeasureOptions {
 export async function writeLostResults(values: Settings, run: string): Promise<string | undefined> {
   const { results } = values
   if (results === undefined || existsSync(results)) return undefined
-  await writeResults(values, run, await measureRun(run, measuringOf(values)))
+  await writeResults(values, run, await measureRun(run, await measuringOf(values)))
   return results
 }
 
-/** tau-bench's own tools read results in its own form. */
+/** A benchmark's own tools read results in its own form. */
 async function writeResults(values: Settings, run: string, evaluated: Evaluated): Promise<void> {
   const results = values.results!
-  if (isTau(values)) await writeTauResults(run, results)
-  else if (isTau2(values)) await writeTauResults(run, results, tau2Bench)
+  const benchmark = await benchmarkOf(values)
+  if (benchmark) await benchmark.writeResults(run, results)
   else await replaceFile(results, `${JSON.stringify({ run, ...evaluated }, null, 2)}\n`)
 }
 
 const upTo = (most: number): readonly number[] => Array.from({ length: most }, (_, k) => k + 1)
 
-function evaluationLines(evaluated: Evaluated, tau: TauEvaluated | undefined): readonly string[] {
+function evaluationLines(evaluated: Evaluated): readonly string[] {
   const { tasks, trials, unscored, success, meanReward, tokens } = evaluated
   const ks = Object.keys(evaluated.passAtK)
   return [
@@ -175,26 +145,6 @@ function evaluationLines(evaluated: Evaluated, tau: TauEvaluated | undefined): r
         ]),
     ...ks.map(k => `  ${`pass@${k}`.padEnd(10)} ${share(evaluated.passAtK[Number(k)]!)}`),
     ...ks.map(k => `  ${`pass^${k}`.padEnd(10)} ${share(evaluated.passHatK[Number(k)]!)}`),
-    ...(tau ? tauLines(tau) : []),
-  ]
-}
-
-/** The benchmark's own metrics after ours, and the cost of its simulated users. */
-function tauLines(tau: TauEvaluated): readonly string[] {
-  const { user, failed } = tau
-  const cost = user && user.cost !== null ? `, cost ${user.cost.toFixed(4)}` : ''
-  return [
-    ...(user
-      ? [
-          `  users      ${count(user.calls)} calls, ${count(user.prompt)} tokens read, ${count(user.sampled)} said${cost}`,
-        ]
-      : []),
-    ...(failed > 0
-      ? [
-          `  ${count(failed)} attempts failed outside the policy; below they count 0, as in the original`,
-        ]
-      : []),
-    formatMetrics(tau).trimEnd(),
   ]
 }
 

@@ -6,27 +6,11 @@ import { type ForkAt, type Forked, forkTrajectory, parseForkAt } from '../../run
 import { openRollParts } from '../../run/run/open-parts.ts'
 import { rollOptionsOf } from '../../run/run/roll-options.ts'
 import { needed, openNamed } from '../../run/settings/open-named.ts'
-import type { SettingName, Settings } from '../../run/settings/settings.ts'
+import { type Settings, settingsOf } from '../../run/settings/settings.ts'
 import { claimRunFolder } from '../../run/store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { groupRecord } from '../group-line.ts'
-import { rollSettings, shapingSettings } from './roll.ts'
-
-/** Settings that would change what is continued instead of how; they are refused. */
-const fixed = new Set<SettingName>([
-  'tasks',
-  'split',
-  'group',
-  'seats',
-  'strategy',
-  'branch',
-  'leaves',
-  'stepHistory',
-  'condense',
-  ...shapingSettings,
-  'overlong',
-])
 
 /** Continues a stored trajectory from one of its turns or tokens. */
 export const forkCommand: Command = {
@@ -43,7 +27,7 @@ export const forkCommand: Command = {
     'espalier fork runs/0007 7/0/0 --at t512 --samples 8 --policy sglang:http://localhost:30000',
     'espalier fork runs/0007 7/0/0 --at 2 --edit better-call.txt --samples 8',
   ],
-  settings: rollSettings.filter(name => !fixed.has(name)),
+  settings: settingsOf('fork'),
   own: {
     at: { help: 'The turn (3) or the token (t512) to continue from', argument: 'PLACE' },
     samples: { help: 'Continuations (default 8)', argument: 'N' },

@@ -3,92 +3,11 @@ import { roll } from '../../run/run/roll.ts'
 import { rollOptionsOf } from '../../run/run/roll-options.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
 import { needed } from '../../run/settings/open-named.ts'
-import type { SettingName } from '../../run/settings/settings.ts'
+import { settingsOf } from '../../run/settings/settings.ts'
 import type { Command, Invocation } from '../command.ts'
 import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { countsRecord, groupLine, groupRecord } from '../group-line.ts'
 import { elsewhereOf, type Rolled, warnOfChat, withProgress } from '../rolling.ts'
-
-/** Settings of reference policies, teachers and penalties; only for commands that roll whole attempts. */
-export const shapingSettings: readonly SettingName[] = [
-  'reference',
-  'teacher',
-  'distill',
-  'klPenalty',
-  'klIn',
-  'proximal',
-  'importance',
-]
-
-/** The settings of everything that rolls. */
-export const rollSettings: readonly SettingName[] = [
-  'policy',
-  'environment',
-  'agent',
-  'seats',
-  'tasks',
-  'split',
-  'group',
-  'strategy',
-  'branch',
-  'leaves',
-  'stepHistory',
-  'weighting',
-  'condense',
-  'reward',
-  'judge',
-  'rewardSeconds',
-  'filters',
-  'guards',
-  'advantage',
-  ...shapingSettings,
-  'overlong',
-  'model',
-  'servedModel',
-  'logprobs',
-  'offline',
-  'hub',
-  'keyVariable',
-  'record',
-  'maxTurns',
-  'maxRolloutTokens',
-  'maxContext',
-  'maxNewTokens',
-  'maxSeconds',
-  'onLength',
-  'onTime',
-  'temperature',
-  'topP',
-  'topK',
-  'minP',
-  'topLogprobs',
-  'stop',
-  'history',
-  'templateVariables',
-  'toolFormat',
-  'reasoningFormat',
-  'markers',
-  'toolInstruction',
-  'concurrency',
-  'adaptive',
-  'keep',
-  'overSample',
-  'refill',
-  'deadline',
-  'retries',
-  'budget',
-  'unfinished',
-  'seed',
-  'sinks',
-  'sentinels',
-  'metricsPort',
-  'metrics',
-  'traces',
-  'notify',
-  'threads',
-  'cluster',
-  'out',
-]
 
 /** Rolls groups into a run folder. */
 export const rollCommand: Command = {
@@ -101,7 +20,7 @@ export const rollCommand: Command = {
     'espalier roll --policy sglang:http://localhost:30000 --environment calculator --tasks 64 --group 8',
     'espalier roll --policy scripted:answers.jsonl --environment ./shop.ts#shop --tasks tasks.jsonl',
   ],
-  settings: rollSettings,
+  settings: settingsOf('roll'),
   readsConfig: true,
   own: dryRunFlag,
   words: [0, 0],
@@ -109,7 +28,7 @@ export const rollCommand: Command = {
 }
 
 async function runRoll(invocation: Invocation): Promise<number> {
-  const beginning = { kind: 'roll', names: rollSettings, run: rollWith }
+  const beginning = { kind: 'roll', run: rollWith } as const
   return await beginOrPlan(await resolveSettings(invocation), invocation, beginning)
 }
 

@@ -1,4 +1,5 @@
 import type { Environment, Task } from '../../base/core/environment.ts'
+import { count } from '../../base/core/names/units.ts'
 import { shapedEstimate } from '../../engine/weigh/shape.ts'
 import {
   type ProbeOptions,
@@ -24,7 +25,6 @@ import { openRunReader, openRunWriter } from '../../run/store/store.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { rerunOnChange } from '../rerun.ts'
-import { count } from '../units.ts'
 
 /** Scores and filters stored trajectories again. */
 export const scoreCommand: Command = {

@@ -3,7 +3,7 @@ import { type Trained, train } from '../../learn/learn/train.ts'
 import { trainOptionsOf } from '../../learn/learn/train-options.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
 import { needed } from '../../run/settings/open-named.ts'
-import type { SettingName } from '../../run/settings/settings.ts'
+import { settingsOf } from '../../run/settings/settings.ts'
 import { isRun } from '../../run/store/run-folder.ts'
 import { RunStoppedError, resumeLine } from '../../run/watch/stopped.ts'
 import { type Command, exitCodeOf, type Invocation } from '../command.ts'
@@ -11,36 +11,6 @@ import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { bestModelLines } from '../model-hints.ts'
 import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
-import { rollSettings } from './roll.ts'
-
-/** The settings of learning, beside those of rolling. */
-export const trainSettings: readonly SettingName[] = [
-  'trainer',
-  'steps',
-  'tasksPerStep',
-  'sampleTasks',
-  'heldOut',
-  'learningRate',
-  'loss',
-  'epochs',
-  'updates',
-  'entropyBonus',
-  'oracleBonus',
-  'maxStaleness',
-  'onUpdate',
-  'evaluateEvery',
-  'evaluateStrategy',
-  'checkpointEvery',
-  'successAt',
-]
-
-/** Settings of rolling that have no meaning in training. */
-const withoutMeaning: readonly SettingName[] = ['keep', 'overSample', 'unfinished']
-
-const settingNames: readonly SettingName[] = [
-  ...rollSettings.filter(name => !withoutMeaning.includes(name)),
-  ...trainSettings,
-]
 
 /** Rolls and learns in turn. */
 export const trainCommand: Command = {
@@ -53,7 +23,7 @@ export const trainCommand: Command = {
     'espalier train --policy embedded --environment desk --tasks 2000 --steps 60',
     'espalier train --policy embedded:models/shop --environment ./shop.ts#shop --tasks tasks.jsonl',
   ],
-  settings: settingNames,
+  settings: settingsOf('train'),
   readsConfig: true,
   own: dryRunFlag,
   words: [0, 0],
@@ -61,7 +31,7 @@ export const trainCommand: Command = {
 }
 
 async function runTrain(invocation: Invocation): Promise<number> {
-  const beginning = { kind: 'train', names: settingNames, run: trainWith }
+  const beginning = { kind: 'train', run: trainWith } as const
   return await beginOrPlan(await resolveSettings(invocation), invocation, beginning)
 }
 

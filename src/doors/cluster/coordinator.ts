@@ -3,7 +3,6 @@ import { type Answering, askUnlessStopped, type Call } from '../../base/core/cal
 import { type TreeId, treeId } from '../../base/core/ids.ts'
 import type { Elsewhere, Returned, Work } from '../../run/run/elsewhere.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
-import { packWeights } from '../../run/run/served/weights.ts'
 import type { Listen, WorkerStatus } from '../../run/watch/events.ts'
 import { type Batch, openBatch } from './batch.ts'
 import type { Database } from './database.ts'
@@ -75,7 +74,7 @@ export class Coordinator implements Elsewhere {
   /** Announces the run, with its first weights if its policy is embedded. */
   async enter(): Promise<this> {
     await this.#row.enter(this.#options)
-    const weights = await packWeights(this.#options.parts.policy)
+    const weights = await this.#options.parts.policy.inside?.pack()
     if (weights) {
       this.#version = 0
       await this.#row.resume(0, weights)
@@ -129,7 +128,7 @@ export class Coordinator implements Elsewhere {
     const isChanged = version !== undefined
     await this.#row.resume(
       version,
-      isChanged ? await packWeights(this.#options.parts.policy) : undefined,
+      isChanged ? await this.#options.parts.policy.inside?.pack() : undefined,
     )
     this.#version = version ?? this.#version
   }

@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { unlessStopped } from '../../base/core/call.ts'
-import { programFile } from '../../base/core/process/package-folder.ts'
+import { builtFile } from '../../base/core/process/package-folder.ts'
 import { keepSecret } from '../../base/core/process/secrets.ts'
 import {
   folderOf,
@@ -66,7 +66,7 @@ function startWorker(url: URL): ChildProcess {
   const flags = Object.entries(workerFlags).flatMap(([name, value]) => [`--${name}`, String(value)])
   return spawn(
     process.execPath,
-    [...process.execArgv, fileURLToPath(programFile('cli/main')), 'worker', ...flags],
+    [...process.execArgv, fileURLToPath(builtFile('cli/main.js')), 'worker', ...flags],
     {
       // The address holds a password, which a list of processes would show.
       env: { ...process.env, ESPALIER_CLUSTER: url.href },
@@ -97,7 +97,7 @@ export async function openLocalServer(
     process.execPath,
     [
       ...process.execArgv,
-      fileURLToPath(programFile('doors/cluster/server-process')),
+      fileURLToPath(builtFile('doors/cluster/server-process.js')),
       folder,
       String(port),
     ],

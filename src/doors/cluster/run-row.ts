@@ -72,7 +72,7 @@ export function openRunRow(database: Database, run: string, coordinator: string)
       return row!.count
     },
     /** Lets workers go on, under these weights where they have changed. */
-    async resume(version: number | undefined, weights: Buffer | undefined): Promise<void> {
+    async resume(version: number | undefined, weights: Uint8Array | undefined): Promise<void> {
       await database.query(
         `WITH resumed AS (
            UPDATE espalier.run SET epoch = epoch + 1, paused = false,

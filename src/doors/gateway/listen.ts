@@ -3,11 +3,10 @@ import type { Group } from '../../base/core/group.ts'
 import type { TaskId } from '../../base/core/ids.ts'
 import type { CaptureEnding } from '../../engine/capture/contract.ts'
 import { refuseBatch } from '../../engine/weigh/estimate.ts'
-import { isEmbedded } from '../../learn/model/policy.ts'
 import { openRollParts } from '../../run/run/open-parts.ts'
 import { openRun } from '../../run/run/open-run-folder.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
-import type { AttemptOptions, GroupOptions } from '../../run/run/roll-options.ts'
+import type { OptionsOf, RunOptions } from '../../run/run/roll-options.ts'
 import { checkOptions } from '../../run/settings/check-options.ts'
 import { isRun, readManifest } from '../../run/store/run-folder.ts'
 import { groupOf } from '../../run/store/store.ts'
@@ -25,11 +24,10 @@ import { openGateway } from './open-gateway.ts'
 import type { Secrets } from './secrets.ts'
 import { serveGateway } from './server.ts'
 
-/** Options that a gateway does not have: outside agents do this themselves, or it cannot be done for them. */
-type NotHere = 'strategy' | 'branch' | 'leaves' | 'stepHistory' | 'condense' | 'budget' | 'resumes'
-
 /** How agents are recorded. Only the policy has to be named. */
-export interface GatewayOptions extends Omit<AttemptOptions, NotHere>, GroupOptions {
+export interface GatewayOptions
+  extends Omit<RunOptions, 'resumes' | 'elsewhere'>,
+    Omit<OptionsOf<'gateway'>, 'environment' | 'tasks'> {
   /** Whose tasks and rewards they are. @default none: any task, rewards as agents post them */
   readonly environment?: Environment | string
   /** Tasks that attempts may name without sending their data. @default none */
@@ -165,7 +163,7 @@ async function keepIn(
     out,
     tell,
     renderer: given.renderer,
-    isOurs: isEmbedded(given.policy),
+    isOurs: given.policy.inside !== undefined,
   })
   const listen = listenAll(given.listen, observers.listen)
   const { known, finished } = run.parts

@@ -6,12 +6,9 @@ import type { EnvironmentFactory, LateFactory } from './factory.ts'
 /** The environments that can be named; each is loaded when it is. */
 const builtInEnvironments: Readonly<Record<string, LateFactory>> = {
   calculator: async () => (await import('./built-in/factory.ts')).calculatorFactory,
-  interpreter: async () => (await import('../../worlds/interpreter/factory.ts')).interpreterFactory,
   desk: async () => (await import('./desk/factory.ts')).deskFactory,
   'key-value': async () => (await import('./built-in/factory.ts')).keyValueFactory,
   passages: async () => (await import('./built-in/factory.ts')).passagesFactory,
-  harbor: async () => (await import('../../worlds/harbor/factory.ts')).harborFactory,
-  repair: async () => (await import('../../worlds/repair/factory.ts')).repairFactory,
   'single-turn': async () => (await import('./built-in/factory.ts')).singleTurnFactory,
   'tool-loop': async () => (await import('./built-in/factory.ts')).toolLoopFactory,
 }

@@ -85,7 +85,9 @@ export async function openPolicy(
 async function wrap(opened: readonly Policy[], options: PolicyOptions): Promise<Policy> {
   const { retries = {}, limit, record } = options
   const balanced = opened.length === 1 ? opened[0]! : withBalance(opened)
-  const retried = retries === false ? balanced : withRetries(balanced, retries)
+  // Weights inside are never busy or cut off.
+  const isRetried = retries !== false && balanced.inside === undefined
+  const retried = isRetried ? withRetries(balanced, retries) : balanced
   const limited = limit === undefined ? retried : withLimit(retried, limit)
   return record === undefined ? limited : withRecord(limited, record)
 }

@@ -8,7 +8,6 @@ import type { VersionRange } from '../../base/core/segment.ts'
 import { groupRows } from '../../run/sinks/row-record.ts'
 import { readManifest, runPaths } from '../../run/store/run-folder.ts'
 import { openRunReader } from '../../run/store/store.ts'
-import { isEmbedded } from '../model/policy.ts'
 
 /** What an audit found. */
 export interface Audit {
@@ -68,7 +67,7 @@ export async function auditRun(
   if (!policy.score)
     throw new SettingError(`${policy.name} cannot score given tokens, so nothing can be audited`)
   await readManifest(run)
-  const tolerance = options.tolerance ?? (isEmbedded(policy) ? 1e-4 : 0.05)
+  const tolerance = options.tolerance ?? policy.inside?.tolerance ?? 0.05
   const tally = openTally(tolerance)
   await eachScorer(run, policy, {
     signal,
@@ -121,7 +120,7 @@ async function eachScorer(run: string, policy: Policy, { signal, use }: Using): 
       return temperature === 1 || scores.basis === 'tempered' ? scores.logprobs : undefined
     },
   })
-  if (!isEmbedded(policy)) {
+  if (!policy.inside) {
     const probe = await policy.score!(Int32Array.of(0, 0), 1, { temperature: 1 }, { signal })
     await use(scorerAt(probe.version.to), true)
     return
@@ -131,7 +130,7 @@ async function eachScorer(run: string, policy: Policy, { signal, use }: Using): 
   await use(scorerAt(own), true)
   for (const [version, path] of await checkpointsOf(run)) {
     if (version === own) continue
-    await policy.model.load(path)
+    await policy.inside.load(path)
     await use(scorerAt(version), false)
   }
 }

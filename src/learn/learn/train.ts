@@ -18,7 +18,7 @@ import { type RollParts, withBudget } from '../../run/run/roll-groups.ts'
 import type { AttemptOptions } from '../../run/run/roll-options.ts'
 import { checkOptions } from '../../run/settings/check-options.ts'
 import { openNamed } from '../../run/settings/open-named.ts'
-import { isEmbeddedUri } from '../../run/settings/open-policy.ts'
+import { isInsideUri } from '../../run/settings/open-policy.ts'
 import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
 import { openRunReader } from '../../run/store/store.ts'
 import {
@@ -99,7 +99,7 @@ async function trainObserved<Data>(
   options: TrainOptions<Data> & { readonly out: string },
 ): Promise<{ readonly trained: Trained; readonly notes: ObserverNotes }> {
   const { out, tell = () => {} } = options
-  const watched = { out, tell, renderer: parts.renderer, isOurs: isEmbedded(parts.policy) }
+  const watched = { out, tell, renderer: parts.renderer, isOurs: parts.policy.inside !== undefined }
   await using observers = await openObservers(options, watched)
   const listen = listenAll(parts.listen, observers.listen)
   const instruments = [...(parts.instruments ?? []), ...observers.instruments]
@@ -134,7 +134,7 @@ export async function checkLearning(
 ): Promise<void> {
   const { policy = [], trainer = defaults.trainer } = options
   const uris = typeof policy === 'string' ? [policy] : 'sample' in policy ? [] : policy
-  const strange = uris.find(uri => !isEmbeddedUri(uri))
+  const strange = uris.find(uri => !isInsideUri(uri))
   if (trainer === 'embedded' && strange !== undefined) throw notEmbedded(strange)
   const { loss = defaults.loss, budget, group = defaults.group } = options
   if (typeof loss === 'string') await openNamed(`--loss ${loss}`, () => checkLoss(trainer, loss))
@@ -184,7 +184,7 @@ export async function trainParts<Data>(
 ): Promise<Trained> {
   const started = performance.now()
   const { environment, seed = defaults.seed, split } = parts
-  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation } = options
+  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
   const { maxStaleness, onUpdate, out } = options
   const tasksOf = await splitTasks(environment, tasks, {
     seed,
@@ -202,7 +202,7 @@ export async function trainParts<Data>(
     checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
     successAt: options.successAt ?? defaults.successAt,
     refill: options.refill ?? defaults.refill,
-    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation }),
+    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough }),
     ...withoutUndefined({ maxStaleness, onUpdate, out }),
     ...(!isEmbeddedTrainer(options) && withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
@@ -218,7 +218,7 @@ export async function trainParts<Data>(
     successAfter: after.success,
     intervalBefore: before.interval,
     intervalAfter: after.interval,
-    steps: plan.steps,
+    steps: training.steps,
     sampledTokens,
     seconds: (performance.now() - started) / 1000,
     best,

@@ -48,6 +48,8 @@ export interface TrainingPlan<Data = unknown> {
   /** The run folder; without one nothing is kept. */
   readonly out?: string
   readonly onStep?: (record: StepRecord) => void
+  /** Asked after every step; the first that is enough is the last. @default only the number of steps ends it */
+  readonly isEnough?: (record: StepRecord) => boolean
   readonly onEvaluation?: (evaluation: Evaluation, step: number) => void
 }
 
@@ -66,6 +68,8 @@ export interface StepRecord {
   readonly dropped: number
   readonly unscored: number
   readonly sampledTokens: number
+  /** Tokens that requests began with, cached ones too. */
+  readonly promptTokens: number
   readonly turns: number
   /** How many steps old the training data is. */
   readonly staleness: Staleness
@@ -81,6 +85,8 @@ export interface StepRecord {
 export interface Training {
   readonly before: Evaluation
   readonly after: Evaluation
+  /** Steps that were taken, by an earlier sitting too. */
+  readonly steps: number
   readonly sampledTokens: number
   /** The best evaluation after the start. */
   readonly best: BestStep
@@ -110,7 +116,7 @@ export async function runTraining<Data>(
   if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
   const history = openHistory(version ?? state.version)
   if (state.tasks) plan.tasks.restore(state.tasks)
-  let { after, best, sampledTokens } = state
+  let { after, best, sampledTokens, step: taken } = state
   let mismatch: FurthestMismatch | undefined
   await using steps = openSteps(plan, parts, { trainer, signal, history, first: state.step + 1 })
   let unsaved: TrainingState | undefined
@@ -122,10 +128,11 @@ export async function runTraining<Data>(
     })
     mismatch = furthest(mismatch, record)
     sampledTokens += record.sampledTokens
+    taken = step
     await keep.metrics(record)
     parts.listen?.({ kind: 'curves', step, values: curvesOf(record) })
     plan.onStep?.(record)
-    const isLast = step === plan.steps
+    const isLast = step === plan.steps || plan.isEnough?.(record) === true
     const isEvaluated = isLast || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
     if (isEvaluated) after = await evaluateAt(step, plan, parts)
     const isBest = isEvaluated && after.success > (best?.success ?? -1)
@@ -138,11 +145,13 @@ export async function runTraining<Data>(
       await keep.checkpoint(unsaved)
       unsaved = undefined
     }
+    if (isLast) break
   }
   const { before } = state
   return {
     before,
     after,
+    steps: taken,
     sampledTokens,
     best: best ?? { step: 0, success: before.success },
     ...(mismatch && { mismatch }),
@@ -357,6 +366,8 @@ function countGroups(groups: readonly Group[], successAt: number) {
   const sum = (value: (member: (typeof members)[number]) => number): number =>
     members.reduce((total, member) => total + value(member), 0)
   const unscored = groups.flatMap(group => group.unscored)
+  const usage = (kind: 'sampled' | 'prompt'): number =>
+    [...members, ...unscored].reduce((total, { trajectory }) => total + trajectory.usage[kind], 0)
   return {
     reward: sum(({ reward }) => reward.total) / count,
     ...rewardBySeat(groups),
@@ -364,10 +375,8 @@ function countGroups(groups: readonly Group[], successAt: number) {
     groups: groups.length,
     dropped: members.filter(member => member.dropped !== null).length,
     unscored: unscored.length,
-    sampledTokens: [...members, ...unscored].reduce(
-      (total, { trajectory }) => total + trajectory.usage.sampled,
-      0,
-    ),
+    sampledTokens: usage('sampled'),
+    promptTokens: usage('prompt'),
     turns: sum(({ trajectory }) => trajectory.turns.length) / count,
   }
 }

@@ -152,9 +152,11 @@ describe('the embedded policy', () => {
     expect(warnings[0]).toMatch(/^100 % of the opening .*espalier teach/)
   })
 
-  it('is told apart from other policies', () => {
+  it('is told by its weights, whatever policies are called', () => {
     const policy = embeddedPolicy(model, { ownsModel: false })
     expect(isEmbedded(policy)).toBe(true)
-    expect(isEmbedded({ ...policy, name: 'sglang:http://x' })).toBe(false)
+    const { inside, ...served } = policy
+    expect(isEmbedded({ ...served, name: 'embedded-qwen' })).toBe(false)
+    expect(isEmbedded({ ...served, inside, name: 'mine' })).toBe(true)
   })
 })

@@ -7,7 +7,8 @@ import type {
 } from '../../base/core/policy.ts'
 import { sampled } from '../../base/core/segment.ts'
 import { draw, tokenizerOf } from './draw.ts'
-import type { EmbeddedModel } from './model.ts'
+import { EmbeddedWeights } from './inside.ts'
+import { type EmbeddedModel, openModel } from './model.ts'
 import { isByteToken } from './vocabulary.ts'
 
 /** Options of an embedded policy. */
@@ -25,11 +26,12 @@ export interface EmbeddedPolicyOptions {
 /** The policy that runs inside, with the model behind it: trainers change its weights. */
 export interface EmbeddedPolicy extends Policy {
   readonly model: EmbeddedModel
+  readonly inside: EmbeddedWeights
 }
 
-/** Whether a policy is the one that runs inside. */
+/** Whether a policy samples from a model that the embedded trainer can change. */
 export function isEmbedded(policy: Policy): policy is EmbeddedPolicy {
-  return 'model' in policy && policy.name.startsWith('embedded')
+  return policy.inside instanceof EmbeddedWeights
 }
 
 /** A policy that samples from an embedded model; its version is the model's. */
@@ -44,6 +46,13 @@ export function embeddedPolicy(
     name,
     capabilities,
     model,
+    inside: new EmbeddedWeights(model, async checkpoint =>
+      embeddedPolicy(await openModel({ folder: checkpoint }), {
+        ...options,
+        folder: checkpoint,
+        ownsModel: true,
+      }),
+    ),
     async sample(request, call) {
       if (!isChecked && request.key.turn === 0) {
         isChecked = true

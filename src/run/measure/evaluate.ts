@@ -1,7 +1,7 @@
 import type { Environment } from '../../base/core/environment.ts'
 import type { Group } from '../../base/core/group.ts'
 import { rollAs } from '../run/roll.ts'
-import type { AttemptOptions } from '../run/roll-options.ts'
+import type { OptionsOf, RunOptions } from '../run/roll-options.ts'
 import { checkOptions } from '../settings/check-options.ts'
 import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
@@ -14,9 +14,10 @@ import {
 } from './measure.ts'
 
 /** How a policy is evaluated. */
-export interface EvaluateOptions extends AttemptOptions, MeasureOptions {
-  /** Attempts per task. @default 1 */
-  readonly trials?: number
+export interface EvaluateOptions
+  extends RunOptions,
+    Omit<OptionsOf<'evaluate'>, keyof MeasureOptions>,
+    MeasureOptions {
   /** Called with every task as it ends, with its attempts. */
   readonly onTask?: (result: TaskResult, group: Group) => void
 }

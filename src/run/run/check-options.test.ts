@@ -59,7 +59,7 @@ describe('an option that is not possible', () => {
     [{ successAt: 1 }, /roll takes no option "successAt"; evaluate and train do$/],
     [{ port: 8700 }, /roll takes no option "port"; gateway does$/],
     [{ environment: 'desk' }, /takes no option "environment"; it is the first argument$/],
-    [{ tasks: 5 }, /takes no option "tasks"; they are the second argument$/],
+    [{ tasks: 5 }, /takes no option "tasks"; it is the second argument$/],
     [{ policy: {} }, /^options\.policy: \{\} is not possible .*nor is it an opened policy/],
     [{ policy: undefined }, /^options\.policy is missing: a URI such as/],
     [{ policy: '' }, /^options\.policy: "" is not possible/],

@@ -2,8 +2,8 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import type { Environment } from '../../base/core/environment.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
-import { tasksOneByOne } from '../settings/check-options.ts'
 import { shownValue } from '../settings/check-settings.ts'
+import { tasksOneByOne } from '../settings/option-kinds.ts'
 
 /** Refuses an environment that is none, and a run folder below a file, before anything is opened. */
 export function checkRolling(environment: unknown, out: string | undefined): void {

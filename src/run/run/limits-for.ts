@@ -1,6 +1,5 @@
 import type { Policy } from '../../base/core/policy.ts'
 import type { Limits } from '../../engine/rollout/attempt.ts'
-import { isEmbedded } from '../../learn/model/policy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import type { RollOptions } from './roll-options.ts'
 
@@ -14,7 +13,7 @@ export async function limitsFor(
   const { context: wanted = defaults.maxContext } = limits
   const served = await servedContext(policy, isAsked, signal)
   if (!served || served >= wanted) return limits
-  if (!isEmbedded(policy)) {
+  if (!policy.inside) {
     tell?.(
       `WARNING: ${policy.name} takes ${served} tokens at most, less than --max-context ${wanted}: ` +
         `attempts end at ${served}`,
@@ -29,7 +28,7 @@ async function servedContext(
   isAsked: boolean,
   signal = new AbortController().signal,
 ): Promise<number | undefined> {
-  if (isEmbedded(policy)) return policy.model.shape.context
+  if (policy.inside) return policy.inside.context
   if (!isAsked) return undefined
   try {
     return (await policy.describe?.({ signal }))?.context

@@ -6,7 +6,6 @@ import type { Guard } from '../../base/core/guard.ts'
 import { nearFile } from '../../base/core/names/near-file.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { type AgentFunction, isAgent, plainAgent } from '../../engine/capture/agent.ts'
-import type { LateFactory } from '../../engine/environments/factory.ts'
 import { openEnvironment } from '../../engine/environments/registry.ts'
 import { openFilter } from '../../engine/filters/registry.ts'
 import { findLogprobs } from '../../engine/policies/trial.ts'
@@ -18,11 +17,11 @@ import { shapedEstimate } from '../../engine/weigh/shape.ts'
 import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
+import { offered } from '../settings/offered.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
-import { tauServices } from '../settings/tau-services.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals } from '../watch/signals.ts'
@@ -200,21 +199,12 @@ export function openEstimateNamed(name: string): Promise<Estimate> {
   return openNamed(`--advantage ${name}`, () => openEstimate(name))
 }
 
-/** The environments besides the built-in ones. */
-const moreFactories: Readonly<Record<string, LateFactory>> = {
-  openenv: async () => {
-    const { openEnvFactory } = await import('../../worlds/openenv/openenv.ts')
-    return openEnvFactory(text => void process.stderr.write(`${text}\n`))
-  },
-  python: async () => (await import('../../worlds/python-bridge/python.ts')).pythonFactory,
-  tau: async () => (await import('../../worlds/tau/factory.ts')).tauFactory(tauServices()),
-  tau2: async () => (await import('../../worlds/tau2/factory.ts')).tau2Factory(tauServices()),
-}
-
 /** An environment by name, or the user's own. */
 export async function openEnvironmentNamed(name: string): Promise<Environment> {
   if (!isUserPart(name)) {
-    return await openNamed(`--environment ${name}`, () => openEnvironment(name, moreFactories))
+    return await openNamed(`--environment ${name}`, () =>
+      openEnvironment(name, offered().environments),
+    )
   }
   const part = await loadUserPart(name)
   if (typeof part === 'function') return plainAgent(name, part as AgentFunction)

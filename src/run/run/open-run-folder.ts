@@ -5,7 +5,6 @@ import type { Group } from '../../base/core/group.ts'
 import { seatGroup, type TreeId } from '../../base/core/ids.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import type { Tree } from '../../base/core/tree.ts'
-import { isEmbedded } from '../../learn/model/policy.ts'
 import type { SinkRun } from '../exchange/live-sinks.ts'
 import { newManifest } from '../store/manifest.ts'
 import { journalMagic } from '../store/read-journal.ts'
@@ -103,8 +102,10 @@ export async function openRun(
   // What is no run cannot go on.
   if (resumes) await readManifest(out)
   const { isolation, seats = [''] } = environment
-  const kernel = isEmbedded(policy) ? policy.model.kernel : undefined
-  const fresh = { ...newManifest(kind, config, kernel), ...(isolation && { isolation }) }
+  const fresh = {
+    ...newManifest(kind, config, policy.inside?.kernel),
+    ...(isolation && { isolation }),
+  }
   const isNew = !resumes && (await isEmptyFolder(out))
   const lock = resumes ? undefined : await createRun(out, fresh)
   const writer = await withSinksOf({ ...record, seats }, await openRunWriter(out, lock))

@@ -11,7 +11,6 @@ import {
   speakingPolicy,
 } from '../../engine/policies/speaking-policy.ts'
 import type { Seating, SeatPlayer } from '../../engine/rollout/attempt.ts'
-import { isEmbedded } from '../../learn/model/policy.ts'
 import { openModelOf, openRenderer } from '../settings/model-source.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
@@ -128,7 +127,7 @@ async function openPlayer(
 /** A player without token ids uses the run's renderer; one with ids needs its own model's. */
 async function withRenderer(policy: Policy, { renderer }: SeatOptions): Promise<SeatPlayer> {
   if (!policy.capabilities.ids) return { policy, renderer }
-  const model = isEmbedded(policy) || policy.describe ? await openModelOf(policy) : undefined
+  const model = policy.describe ? await openModelOf(policy) : undefined
   return { policy, renderer: model === undefined ? renderer : await openRenderer(model) }
 }
 
@@ -164,11 +163,12 @@ function openPast(flag: string, text: string, options: SeatOptions): SeatPlayer 
     )
   }
   if (run !== options.out && !isRun(run)) throw new SettingError(`${flag}: ${run} is not a run`)
-  if (!isEmbedded(options.policy)) {
+  const { inside } = options.policy
+  if (!inside) {
     throw new SettingError(
       `${flag}: checkpoints of ${options.policy.name} are not opened here; serve one, and name its server`,
     )
   }
   const { policy: meanwhile, renderer, seed } = options
-  return { policy: pastPolicy({ run, last, seed, meanwhile }), renderer }
+  return { policy: pastPolicy({ run, last, seed, meanwhile, open: inside.reopen }), renderer }
 }

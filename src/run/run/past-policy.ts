@@ -13,8 +13,8 @@ export interface PastOptions {
   readonly seed: number
   /** Answers as long as there is none. */
   readonly meanwhile: Policy
-  /** Opens a checkpoint's folder. @default as an embedded policy */
-  readonly open?: (folder: string) => Promise<Policy>
+  /** Opens a checkpoint's folder. */
+  readonly open: (folder: string) => Promise<Policy>
 }
 
 /** Most attempts whose checkpoint is remembered, so that it does not change when a newer one is written. */
@@ -63,7 +63,7 @@ interface Player {
  * Checkpoints that are open, each on threads of its own: those that are met, and those whose attempts go
  * on. One that others have replaced is closed when the next is opened, and opened again if it is asked.
  */
-function openPlayers({ run, last, open = openCheckpoint }: PastOptions) {
+function openPlayers({ run, last, open }: PastOptions) {
   const players = new Map<string, Player>()
   const close = async (name: string, { policy }: Player): Promise<void> => {
     players.delete(name)
@@ -107,9 +107,4 @@ export function checkpointsOf(run: string): readonly string[] {
   return readdirSync(checkpoints)
     .filter(name => /^\d{6,}$/.test(name) && existsSync(join(checkpoints, name, checkpointMark)))
     .sort()
-}
-
-async function openCheckpoint(folder: string): Promise<Policy> {
-  const { openEmbedded } = await import('../../learn/model/embedded.ts')
-  return await openEmbedded(folder)
 }

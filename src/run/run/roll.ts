@@ -1,6 +1,5 @@
 import type { Environment } from '../../base/core/environment.ts'
 import type { Group } from '../../base/core/group.ts'
-import { isEmbedded } from '../../learn/model/policy.ts'
 import { checkOptions } from '../settings/check-options.ts'
 import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
@@ -54,7 +53,7 @@ async function* rollObserved<Data>(
   options: RollOptions & { readonly out: string; readonly kind: string },
 ): AsyncGenerator<Group, ObserverNotes> {
   const { out, kind, resumes = false, unfinished = defaults.unfinished, tell = () => {} } = options
-  const watched = { out, tell, renderer: parts.renderer, isOurs: isEmbedded(parts.policy) }
+  const watched = { out, tell, renderer: parts.renderer, isOurs: parts.policy.inside !== undefined }
   await using observers = await openObservers(options, watched)
   const listen = listenAll(parts.listen, observers.listen)
   const instruments = [...(parts.instruments ?? []), ...observers.instruments]

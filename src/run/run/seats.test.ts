@@ -262,7 +262,13 @@ describe('seats', () => {
     for (const step of ['000000', '000010', '000020', '000030']) makeCheckpoint(run, step)
     rmSync(join(run, 'checkpoints', '000030', 'training.json'))
     await using meanwhile = await openEmbedded()
-    await using past = pastPolicy({ run, last: 2, seed: 0, meanwhile })
+    await using past = pastPolicy({
+      run,
+      last: 2,
+      seed: 0,
+      meanwhile,
+      open: meanwhile.inside.reopen,
+    })
     const servers = new Map<string, Set<string | undefined>>()
     for (let index = 0; index < 12; index++) {
       const session = `t/${index % 6}`

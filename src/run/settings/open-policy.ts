@@ -5,22 +5,24 @@ import {
   type PolicyOptions,
 } from '../../engine/policies/open-policy.ts'
 import { byteModel, openRenderer } from './model-source.ts'
+import { offered } from './offered.ts'
 
-/** Schemes besides those of servers and files, by name; each is loaded when it is named. */
-const schemes: Readonly<Record<string, OpenScheme>> = {
-  async embedded(folder) {
-    const { openEmbedded } = await import('../../learn/model/embedded.ts')
-    return await openEmbedded(folder === '' ? undefined : folder)
-  },
-  async tinker(rest, options) {
-    const { openTinkerPolicy } = await import('../../engine/policies/tinker/session.ts')
-    return await openTinkerPolicy(rest, options)
-  },
+/** Schemes besides those of servers and files, by name. */
+function schemes(): Readonly<Record<string, OpenScheme>> {
+  const more = Object.entries(offered().schemes).map(([name, { open }]) => [name, open] as const)
+  return { ...Object.fromEntries(more), tinker: openTinker }
 }
 
-/** Whether a URI names the policy that runs inside. */
-export function isEmbeddedUri(uri: string): boolean {
-  return uri === 'embedded' || uri.startsWith('embedded:')
+const openTinker: OpenScheme = async (rest, options) => {
+  const { openTinkerPolicy } = await import('../../engine/policies/tinker/session.ts')
+  return await openTinkerPolicy(rest, options)
+}
+
+/** Whether a URI names a policy that has its weights inside. */
+export function isInsideUri(uri: string): boolean {
+  const [scheme = ''] = uri.split(':', 1)
+  const known = offered().schemes
+  return Object.hasOwn(known, scheme) && known[scheme]!.isInside
 }
 
 /**
@@ -32,11 +34,13 @@ export async function openPolicy(
   uri: string | readonly string[],
   options: PolicyOptions & { readonly model?: string } = {},
 ): Promise<Policy> {
-  const { model = byteModel, ...given } = options
-  // Embedded policies need no retries, and a wrapper would hide their model from trainers.
-  const rest = [uri].flat().every(isEmbeddedUri) ? { ...given, retries: false as const } : given
+  const { model = byteModel, ...rest } = options
   const isScripted = [uri].flat().some(each => each.startsWith('scripted:'))
-  if (!isScripted || rest.encode) return await openByScheme(uri, { schemes, ...rest })
+  if (!isScripted || rest.encode) return await openByScheme(uri, { schemes: schemes(), ...rest })
   const { tokenizer } = await openRenderer(model)
-  return await openByScheme(uri, { schemes, encode: text => tokenizer.encode(text), ...rest })
+  return await openByScheme(uri, {
+    schemes: schemes(),
+    encode: text => tokenizer.encode(text),
+    ...rest,
+  })
 }

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { describeCause } from '../../base/core/failure.ts'
 import { nearFile } from '../../base/core/names/near-file.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
+import { offered } from './offered.ts'
 
 /** A file of the user's own that broke while it was loaded, with its line. */
 export class UserCodeError extends Error {}
@@ -80,11 +81,10 @@ async function compileAndImport(file: string): Promise<Record<string, unknown>> 
 
 /** The user's file gets this same instance of Espalier. */
 async function ourModules(): Promise<Record<string, unknown>> {
-  return {
-    espalier: await import('../../index.ts'),
-    'espalier/math': await import('../../base/math/index.ts'),
-    'espalier/testing': await import('../../testing.ts'),
-  }
+  const loading = Object.entries(offered().modules).map(
+    async ([name, load]) => [name, await load()] as const,
+  )
+  return Object.fromEntries(await Promise.all(loading))
 }
 
 /** A folder without packages of its own, as `espalier init` leaves it, gets our zod. */

@@ -6,6 +6,7 @@ import {
   withoutLikelySecrets,
 } from '../../base/core/process/secrets.ts'
 import type { Instrument } from '../../engine/rollout/attempt.ts'
+import { offered } from '../settings/offered.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { defaults, type Settings } from '../settings/settings.ts'
 import { runPaths } from '../store/run-folder.ts'
@@ -121,7 +122,7 @@ interface Observer {
 
 async function openServedMetrics(port: number, tell: (line: string) => void): Promise<Observer> {
   const { openMetrics } = await import('./telemetry/prometheus.ts')
-  const { serveMetrics } = await import('./telemetry/serve-metrics.ts')
+  const serveMetrics = await offered().serveMetrics()
   const { watchSamples } = await import('./telemetry/watch-samples.ts')
   const metrics = openMetrics()
   const served = await openNamed(`--metrics-port ${port}`, () => serveMetrics(metrics, port))

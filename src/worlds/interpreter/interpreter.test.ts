@@ -13,6 +13,7 @@ import { openEnvironment } from '../../engine/environments/registry.ts'
 import { replyOf } from '../../engine/environments/reply.ts'
 import { describeWalls, findBuilder, withoutWalls } from '../sandboxes/walls.ts'
 import { openInterpreter } from './child.ts'
+import { interpreterFactory } from './factory.ts'
 import { firstFenced } from './fence.ts'
 import { interpreter } from './interpreter.ts'
 import { findInstalled, type Language } from './language.ts'
@@ -368,13 +369,15 @@ describe('by name', () => {
   })
 
   it('opens with options and refuses others', async () => {
+    const openNamed = (name: string): Promise<Environment> =>
+      openEnvironment(name, { interpreter: interpreterFactory })
     await using environment = toDisposable(
-      await openEnvironment('interpreter:javascript,seconds=5,workers=1,warm=0'),
+      await openNamed('interpreter:javascript,seconds=5,workers=1,warm=0'),
     )
     await using world = await open(environment.it)
     expect(world.tools.map(({ function: { name } }) => name)).toEqual(['javascript'])
-    await expect(openEnvironment('interpreter:ruby')).rejects.toThrow('variant')
-    await expect(openEnvironment('interpreter:python,time=5')).rejects.toThrow('time')
+    await expect(openNamed('interpreter:ruby')).rejects.toThrow('variant')
+    await expect(openNamed('interpreter:python,time=5')).rejects.toThrow('time')
   })
 
   it('makes tasks with their answers', () => {

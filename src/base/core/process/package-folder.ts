@@ -33,12 +33,7 @@ function isPackage(folder: URL): boolean {
   return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).name === 'espalier'
 }
 
-/** A file that the build makes: `engine/policies/transport/thread/worker.js`. */
+/** A file that the build makes. What is started by its file, `cli/main.js` say, is always the built one. */
 export function builtFile(path: string): URL {
   return new URL(`dist/${path}`, packageFolder)
-}
-
-/** A program of this package that is started by its file, named without its ending: built, or as its source. */
-export function programFile(path: string): URL {
-  return isSource ? new URL(`src/${path}.ts`, packageFolder) : builtFile(`${path}.js`)
 }

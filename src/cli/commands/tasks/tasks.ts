@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { holdLoop } from '@espalier/text/signals'
 import type { Environment, Task } from '../../../base/core/environment.ts'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
+import { percent } from '../../../base/core/names/units.ts'
 import { jsonWithoutSecrets } from '../../../base/core/process/secrets.ts'
 import { readSplits } from '../../../learn/datasets/splits.ts'
 import { checkOutputFile } from '../../../run/exchange/output-file.ts'
@@ -14,7 +15,6 @@ import { bands, dedupeTasks, partTasks } from '../../../run/tasks/curate/curate.
 import type { LikenessOptions } from '../../../run/tasks/curate/likeness.ts'
 import { readTasks } from '../../../run/tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError, unknownVerb } from '../../command.ts'
-import { percent } from '../../units.ts'
 
 /** Makes, dedupes, splits and measures sets of tasks. */
 export const tasksCommand: Command = {

@@ -1,9 +1,7 @@
 import { aroundOnce, aroundPolicy } from '../../../base/core/around.ts'
 import type { Policy } from '../../../base/core/policy.ts'
 import type { Instrument } from '../../../engine/rollout/attempt.ts'
-import { isEmbedded } from '../../../learn/model/policy.ts'
 import { type OnUpdate, openWeightsGate } from '../pause.ts'
-import { takeWeights } from './weights.ts'
 import { withVersions } from './with-versions.ts'
 
 /** The weights that a worker samples from, as the coordinator last announced them. */
@@ -19,7 +17,7 @@ export interface ServedWeights {
 /** An announcement of weights. */
 export interface News {
   readonly version: number | null
-  /** The weights themselves, asked for where the policy runs inside. */
+  /** The weights themselves, asked for if the policy has its weights inside. */
   weights(): Promise<Uint8Array | null>
 }
 
@@ -59,9 +57,9 @@ export function openServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWei
       gate.change(wait).catch(() => undefined)
     },
     async resume(news) {
-      if (news.version !== version && isEmbedded(policy)) {
+      if (news.version !== version && policy.inside) {
         const bytes = await news.weights()
-        if (bytes) await takeWeights(policy, bytes)
+        if (bytes) await policy.inside.take(bytes)
       }
       version = news.version
       open?.()
@@ -70,8 +68,8 @@ export function openServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWei
   }
 }
 
-/** Labels samples with the announced version: an embedded model counts versions per process. */
+/** Labels samples with the announced version: weights inside count versions per process. */
 function labelled(policy: Policy): Policy {
-  if (!isEmbedded(policy)) return policy
+  if (!policy.inside) return policy
   return { ...policy, capabilities: { ...policy.capabilities, version: false } }
 }

@@ -3,12 +3,10 @@ import { isMainThread } from 'node:worker_threads'
 import type { LaneLimits } from '../../../base/core/lane.ts'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
 import { knownSecrets } from '../../../base/core/process/secrets.ts'
-import { isEmbedded } from '../../../learn/model/policy.ts'
 import { defaults } from '../../settings/settings.ts'
 import type { Elsewhere } from '../elsewhere.ts'
 import type { OnUpdate } from '../pause.ts'
 import { gatherOptions, laneLimits, type RollParts, rolloutsOf } from '../roll-groups.ts'
-import { packWeights } from '../served/weights.ts'
 import { Crew } from './crew.ts'
 import type { ThreadStart } from './messages.ts'
 import { ownFiles, reasonToStay, type Spreading, threadOptions, weighingOf } from './spreading.ts'
@@ -52,8 +50,8 @@ export function openThreads(
   }
   const memory = 1 + Math.floor(freemem() / memoryOfOne())
   const count = Math.min(most, availableParallelism(), memory, mostByItself)
-  // An embedded model uses all cores already; copies on one core each are slower unless there are many.
-  const hasOwnThreads = isEmbedded(parts.policy)
+  // Copies of a model that uses all cores already are slower unless there are many.
+  const hasOwnThreads = parts.policy.inside?.ownThreads === true
   if (reason !== undefined || hasOwnThreads || count < 2 || !canStart()) return undefined
   const files = ownFiles(spreading)
   return openWhenBusy({
@@ -108,7 +106,7 @@ function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
       filters === own.filters &&
       estimate === own.estimate &&
       weighting === own.weighting,
-    packWeights: async () => sharedBytes(await packWeights(parts.policy)),
+    packWeights: async () => sharedBytes(await parts.policy.inside?.pack()),
     tell,
   })
 }
@@ -135,7 +133,7 @@ function shareOf(widths: Widths, index: number, count: number): Widths {
 }
 
 /** Bytes in memory that all threads see, so that it is there once. */
-function sharedBytes(bytes: Buffer | undefined): Uint8Array | null {
+function sharedBytes(bytes: Uint8Array | undefined): Uint8Array | null {
   if (!bytes) return null
   const shared = new Uint8Array(new SharedArrayBuffer(bytes.byteLength))
   shared.set(bytes)

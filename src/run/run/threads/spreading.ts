@@ -1,79 +1,16 @@
+import { otherOptions } from '../../settings/option-kinds.ts'
+import type { Setting } from '../../settings/setting.ts'
+import { settings } from '../../settings/settings.ts'
 import { isUserPart } from '../../settings/user-part.ts'
 import type { RollOptions } from '../roll-options.ts'
 
-/**
- * Who uses an option: the threads, which open it again by its name; the run itself, in the main
- * thread; or something that sees every sample and so keeps the run in one thread.
- */
-const whose: Readonly<Record<keyof RollOptions, 'threads' | 'run' | 'one thread'>> = {
-  policy: 'threads',
-  servedModel: 'threads',
-  logprobs: 'threads',
-  keyVariable: 'threads',
-  deadline: 'threads',
-  retries: 'threads',
-  record: 'one thread',
-  model: 'threads',
-  offline: 'threads',
-  hub: 'threads',
-  history: 'threads',
-  markers: 'threads',
-  templateVariables: 'threads',
-  toolFormat: 'threads',
-  reasoningFormat: 'threads',
-  toolInstruction: 'threads',
-  listen: 'run',
-  tell: 'run',
-  instruments: 'one thread',
-  sentinels: 'run',
-  metricsPort: 'run',
-  metrics: 'run',
-  traces: 'one thread',
-  notify: 'run',
-  seats: 'threads',
-  strategy: 'threads',
-  branch: 'threads',
-  leaves: 'threads',
-  stepHistory: 'threads',
-  condense: 'threads',
-  guards: 'threads',
-  sampling: 'threads',
-  limits: 'threads',
-  onLength: 'threads',
-  onTime: 'threads',
-  stop: 'threads',
-  topLogprobs: 'threads',
-  reward: 'threads',
-  judge: 'threads',
-  rewardSeconds: 'threads',
-  concurrency: 'run',
-  adaptive: 'one thread',
-  budget: 'run',
-  seed: 'threads',
-  split: 'threads',
-  signal: 'run',
-  out: 'run',
-  resumes: 'run',
-  unfinished: 'run',
-  elsewhere: 'one thread',
-  threads: 'run',
-  config: 'run',
-  group: 'run',
-  advantage: 'run',
-  weighting: 'run',
-  reference: 'threads',
-  teacher: 'threads',
-  distill: 'threads',
-  klPenalty: 'threads',
-  klIn: 'threads',
-  overlong: 'threads',
-  proximal: 'threads',
-  importance: 'threads',
-  filters: 'run',
-  sinks: 'run',
-  refill: 'run',
-  keep: 'run',
-  overSample: 'run',
+/** Who uses an option; see `Setting.usedIn`. */
+function userOf(name: string): Setting['usedIn'] | undefined {
+  const records: Readonly<Record<string, Pick<Setting, 'usedIn'>>> = {
+    ...settings,
+    ...otherOptions,
+  }
+  return Object.hasOwn(records, name) ? records[name]!.usedIn : undefined
 }
 
 /** What is to be spread. */
@@ -84,9 +21,7 @@ export interface Spreading {
 
 /** The options that threads open a run with. */
 export function threadOptions(options: RollOptions): RollOptions {
-  const own = Object.entries(options).filter(
-    ([name]) => whose[name as keyof RollOptions] === 'threads',
-  )
+  const own = Object.entries(options).filter(([name]) => userOf(name) === 'threads')
   return Object.fromEntries(own) as Partial<RollOptions> as RollOptions
 }
 
@@ -115,7 +50,7 @@ export function reasonToStay({ environment, options }: Spreading): string | unde
     return 'its environment was given as an object, and a thread opens what it uses by name: give it as ./file.ts#export'
   }
   for (const [name, value] of Object.entries(options)) {
-    const owner = whose[name as keyof RollOptions]
+    const owner = userOf(name)
     if (value === undefined || value === false || owner === undefined || owner === 'run') continue
     if (owner === 'one thread' && !isEmptyList(value)) {
       return `${name} is about every sample of the run, and works in one thread`

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Answering } from '../../../base/core/call.ts'
-import { isSource, programFile } from '../../../base/core/process/package-folder.ts'
+import { builtFile, isSource } from '../../../base/core/process/package-folder.ts'
 import { Line, type Waiting } from '../../../base/core/threads/line.ts'
 import type { GroupWork, Made, Piece, ReturnedGroup, Work } from '../elsewhere.ts'
 import type { Served } from '../served/served-run.ts'
@@ -58,7 +58,7 @@ export interface ThreadListener {
 /** Starts a thread. */
 export function startThread(start: ThreadStart, listener: ThreadListener): RollThread {
   return new Thread(
-    new Worker(programFile('run/run/threads/worker'), { workerData: start, name: 'rolling' }),
+    new Worker(builtFile('rolling-thread.js'), { workerData: start, name: 'rolling' }),
     listener,
   )
 }

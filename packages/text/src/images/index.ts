@@ -1,0 +1,12 @@
+export type { ImageConfigs } from './config.ts'
+export { type ImageHeader, type ImageKind, readImageHeader } from './header.ts'
+export {
+  countTokens,
+  type ImageLayout,
+  type ImageProcessor,
+  ImageRefusedError,
+  type ImageSize,
+  layoutText,
+  type TokenRun,
+} from './layout.ts'
+export { imageProcessor, imageProcessors } from './processor.ts'

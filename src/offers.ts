@@ -1,0 +1,42 @@
+// What the floors above `run` offer it by name. Every process and thread that rolls imports this file first;
+// each part is loaded when it is named.
+import { offer } from './run/settings/offered.ts'
+
+async function simulatedUsers() {
+  return (await import('./worlds/simulated-users/services.ts')).tauServices()
+}
+
+offer({
+  environments: {
+    harbor: async () => (await import('./worlds/harbor/factory.ts')).harborFactory,
+    interpreter: async () => (await import('./worlds/interpreter/factory.ts')).interpreterFactory,
+    openenv: async () =>
+      (await import('./worlds/openenv/openenv.ts')).openEnvFactory(
+        text => void process.stderr.write(`${text}\n`),
+      ),
+    python: async () => (await import('./worlds/python-bridge/python.ts')).pythonFactory,
+    repair: async () => (await import('./worlds/repair/factory.ts')).repairFactory,
+    tau: async () => (await import('./worlds/tau/factory.ts')).tauFactory(await simulatedUsers()),
+    tau2: async () =>
+      (await import('./worlds/tau2/factory.ts')).tau2Factory(await simulatedUsers()),
+  },
+  schemes: {
+    embedded: {
+      isInside: true,
+      async open(folder) {
+        const { openEmbedded } = await import('./learn/model/embedded.ts')
+        return await openEmbedded(folder === '' ? undefined : folder)
+      },
+    },
+  },
+  benchmarks: {
+    tau: async () => (await import('./worlds/tau/benchmark.ts')).tauBenchmark,
+    tau2: async () => (await import('./worlds/tau2/benchmark.ts')).tau2Benchmark,
+  },
+  modules: {
+    espalier: () => import('./index.ts'),
+    'espalier/math': () => import('./base/math/index.ts'),
+    'espalier/testing': () => import('./testing.ts'),
+  },
+  serveMetrics: async () => (await import('./doors/door/serve-metrics.ts')).serveMetrics,
+})

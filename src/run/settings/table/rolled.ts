@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { count, setting, text, texts } from '../setting.ts'
+
+/** Who attempts which tasks of which environment. */
+export const rolled = {
+  /** The policy: its URI as on the command line, several URIs that share the load, or an opened policy. */
+  policy: setting(
+    () => z.union([text(), texts().min(1)]).transform(value => [value].flat()),
+    'The policy to sample from; requests are balanced over several',
+    { argument: 'URI', isList: true, usedIn: 'threads' },
+  ),
+  environment: setting(text, 'The environment: a name with options, or ./file.ts#export', {
+    argument: 'NAME[:ITEM,…]',
+    usedIn: 'threads',
+    functions: ['gateway'],
+    inCode: 'the first argument',
+  }),
+  agent: setting(text, 'An agent in place of an environment', {
+    argument: 'FILE#EXPORT',
+    usedIn: 'run',
+    inCode: 'the environment, which is the first argument',
+  }),
+  /** Who plays seats of the environment: NAME=POLICY, or by name. @default the policy plays all, and learns */
+  seats: setting(
+    texts,
+    'Who plays a seat of the environment without learning: a policy, past[:RUN], or ./file.ts#export',
+    {
+      argument: 'NAME=POLICY',
+      flag: 'seat',
+      isList: true,
+      default: [],
+      commands: ['roll', 'eval', 'train', 'rollouts'],
+      usedIn: 'threads',
+    },
+  ),
+  /** Tasks that attempts may name without sending their data: a file, a number to make, or a list. @default none */
+  tasks: setting(
+    () => z.union([count(), text()]),
+    'Tasks: a JSONL or Parquet file, a run of roll or eval, or how many to make from the seed',
+    {
+      argument: 'FILE|N',
+      commands: ['roll', 'eval', 'train', 'gateway', 'rollouts'],
+      usedIn: 'run',
+      functions: ['gateway'],
+      inCode: 'the second argument',
+    },
+  ),
+  /** Which split of the environment's tasks. @default its own */
+  split: setting(text, "Which split of the environment's tasks", {
+    argument: 'NAME',
+    commands: ['roll', 'eval', 'train', 'gateway', 'rollouts'],
+    usedIn: 'threads',
+  }),
+  /** Trees per task. @default 8 */
+  group: setting(count, 'Trees per task', {
+    argument: 'N',
+    default: 8,
+    commands: ['roll', 'train', 'gateway', 'rollouts'],
+    usedIn: 'run',
+  }),
+} as const
