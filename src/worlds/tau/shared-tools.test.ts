@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { calculate } from './calculate.ts'
+import { calculate } from './shared-tools.ts'
 
 describe('calculate answers as Python would', () => {
   it.each([
