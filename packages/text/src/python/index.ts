@@ -14,26 +14,22 @@ export {
   typeName,
 } from './compare.ts'
 export { PythonError, UnsupportedError } from './error.ts'
-export { decompose, divideInts, floorDivideFloats, scale } from './exact.ts'
 export { formatValue } from './format/specification.ts'
 export { dumps, JsonError, parseJson } from './json.ts'
 export { encodeAscii } from './json-text.ts'
 export { parseLiteral } from './literal.ts'
-export { unescapeString } from './literal-string.ts'
 export { requireInt } from './methods/arguments.ts'
 export { addPairs, store } from './methods/container.ts'
 export { METHODS, methodsOf } from './methods/methods.ts'
 export { type SortOptions, sortedItems } from './methods/sorting.ts'
 export {
   arithmetic,
-  negate,
   type PythonNumber,
   roundFloat,
-  roundToInt,
   toDouble,
 } from './number.ts'
 export { absolute, readFloat, round, toFloat, toWhole } from './numbers.ts'
-export { add, applySign, type BinaryOperator, calculate, sequenceItems } from './operators.ts'
+export { add, applySign, type BinaryOperator, calculate } from './operators.ts'
 export {
   callMethod,
   iterateData,
@@ -61,7 +57,7 @@ export type {
 } from './source/syntax.ts'
 export { SourceError } from './source/tokens.ts'
 export { formatTime } from './strftime.ts'
-export { daysIn, type ReadTime, readTime } from './strptime.ts'
+export { type ReadTime, readTime } from './strptime.ts'
 export { countCharacters, plain } from './text/text.ts'
 export {
   fromJavaScript,
