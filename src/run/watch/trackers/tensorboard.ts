@@ -2,11 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { isHeldOut } from '../../../base/core/group.ts'
-import type { Listen, RunEvent } from '../events.ts'
-
-/** Numbers of one step, by the name of their curve. */
-type Values = Readonly<Record<string, number>>
+import type { Listen } from '../events.ts'
+import { type CurvePoint, curveReader } from './curves.ts'
 
 /**
  * Writes the curves of a run as an event file of TensorBoard: those of training by step, others by
@@ -18,11 +15,10 @@ export function openTensorBoard(folder: string): { readonly listen: Listen } & A
   const name = `events.out.tfevents.${Math.floor(began)}.${hostname()}.${process.pid}`
   const path = join(folder, name)
   let writing = appendFile(path, record(eventOf(began, 0, { version: 'brain.Event:2' })))
-  let groups = 0
+  const read = curveReader()
   return {
     listen(event) {
-      if (event.kind === 'group-end' && event.group.step === undefined) groups++
-      const found = valuesOf(event, groups)
+      const found = read(event)
       if (!found) return
       const bytes = record(eventOf(Date.now() / 1000, found.step, { values: found.values }))
       writing = writing.then(() => appendFile(path, bytes)).catch(() => {})
@@ -33,31 +29,11 @@ export function openTensorBoard(folder: string): { readonly listen: Listen } & A
   }
 }
 
-function valuesOf(
-  event: RunEvent,
-  groups: number,
-): { readonly step: number; readonly values: Values } | undefined {
-  if (event.kind === 'curves') return { step: event.step, values: event.values }
-  if (event.kind !== 'group-end' || event.group.step !== undefined || isHeldOut(event.group)) {
-    return undefined
-  }
-  const { members, unscored } = event.group
-  const rewards = members.map(({ reward }) => reward.total)
-  const mean = rewards.reduce((sum, each) => sum + each, 0) / Math.max(1, rewards.length)
-  return {
-    step: groups,
-    values: {
-      ...(rewards.length > 0 && { 'roll/reward': mean }),
-      'roll/unscored': unscored.length,
-    },
-  }
-}
-
 /** TensorFlow's Event message: when, which step, and a version or values. */
 function eventOf(
   seconds: number,
   step: number,
-  { version, values = {} }: { readonly version?: string; readonly values?: Values },
+  { version, values = {} }: { readonly version?: string; readonly values?: CurvePoint['values'] },
 ): Buffer {
   const time = Buffer.alloc(9)
   time[0] = 0x09
