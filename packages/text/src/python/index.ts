@@ -14,6 +14,7 @@ export {
   typeName,
 } from './compare.ts'
 export { PythonError, UnsupportedError } from './error.ts'
+export { divideInts } from './exact.ts'
 export { formatValue } from './format/specification.ts'
 export { dumps, JsonError, parseJson } from './json.ts'
 export { encodeAscii } from './json-text.ts'
