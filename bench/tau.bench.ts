@@ -1,5 +1,5 @@
 // tau-bench: worlds opened, tool calls and whole episodes (opened, acted, rewarded) per second against the
-// original Python on the same actions, and memory for 2,000 worlds at once. Set TAU_BENCH_CHECKOUT to a checkout of
+// original Python on the same actions, its own tools interpreted, and memory for 2,000 worlds at once. Set TAU_BENCH_CHECKOUT to a checkout of
 // sierra-research/tau-bench; without one our own tiny data is used and nothing is compared. Both
 // sides are measured in seconds of processor time, so that a busy machine does not blur the ratio.
 import { spawnSync } from 'node:child_process'
@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { type DomainName, domainNames, type TauDomain } from '../src/worlds/tau/domain.ts'
 import { loadTau } from '../src/worlds/tau/load.ts'
 import { openTauWorld, type TauWorld } from '../src/worlds/tau/world.ts'
+import { type Interpreted, measureInterpreted } from './tau/interpreted.ts'
 
 const FIXTURE = 'test/fixtures/tau-checkout'
 const CONCURRENT = 2000
@@ -158,8 +159,10 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     const python = checkout ? measurePython(checkout, name) : 'no TAU_BENCH_CHECKOUT'
     if (typeof python !== 'string') pairs.push({ ours, python })
     const ratio = typeof python === 'string' ? undefined : ratioOf([{ ours, python }])
-    figures[name] = { ours, python, ratio }
+    const interpreted = checkout ? measureInterpreted(checkout, domain) : undefined
+    figures[name] = { ours, python, ratio, interpreted }
     if (!json) print(name, ours, { python, ratio })
+    if (!json && interpreted) printInterpreted(name, interpreted)
   }
   const ratio = pairs.length > 0 ? ratioOf(pairs) : undefined
   if (!json && ratio) printRatio('both', ratio)
@@ -179,6 +182,13 @@ function print(
   console.log(`${name}  ours    ${line(ours)}`)
   console.log(`${name}  python  ${typeof python === 'string' ? python : line(python)}`)
   if (ratio) printRatio(name, ratio)
+}
+
+function printInterpreted(name: string, { calls, agreed, callsPerSecond }: Interpreted): void {
+  const answers = `${agreed} of ${calls} answers are those of the port`
+  console.log(
+    `${name}  its own tools, interpreted  ${callsPerSecond.toFixed(0)} calls/s  ${answers}`,
+  )
 }
 
 function printRatio(name: string, ratio: Ratio): void {

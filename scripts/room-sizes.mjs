@@ -1,33 +1,50 @@
-// Prints files and lines of code by room, tests not counted: `node scripts/room-sizes.mjs [REVISION]`; without one, as it stands.
+// Prints files and lines of code by floor and room, tests not counted: `node scripts/room-sizes.mjs [REVISION]`; without one, as it stands.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
 const [revision] = process.argv.slice(2)
 const git = (...words) => execFileSync('git', words, { encoding: 'utf8', maxBuffer: 2 ** 28 })
+const text = 'packages/text/src'
 const listed = revision
-  ? git('ls-tree', '-r', '--name-only', revision, 'src')
-  : git('ls-files', '--cached', '--others', '--exclude-standard', 'src')
+  ? git('ls-tree', '-r', '--name-only', revision, 'src', text)
+  : git('ls-files', '--cached', '--others', '--exclude-standard', 'src', text)
 const isCode = file => /\.ts$/.test(file) && !/\.(test|test-d|conformance)\.ts$/.test(file)
 const read = file => (revision ? git('show', `${revision}:${file}`) : readFileSync(file, 'utf8'))
-const rooms = {}
-for (const file of listed.split('\n').filter(isCode)) {
-  const room = file.split('/').length > 2 ? file.split('/')[1] : 'the front door'
-  rooms[room] ??= { files: 0, lines: 0, largest: {} }
-  const size = rooms[room]
+/** Floors of today; revisions before them have rooms only. */
+const floors = new Set(['base', 'engine', 'run', 'learn', 'worlds', 'doors'])
+
+/** The floor of a file and its room; what lies directly in `src` is the front door. */
+function placeOf(file) {
+  const parts = file.startsWith(text)
+    ? ['text', ...file.split('/').slice(3)]
+    : file.split('/').slice(1)
+  const [first, second] = parts
+  if (parts.length === 1) return ['the front door', '']
+  if (!floors.has(first) && first !== 'text') return [first, '']
+  return [first, parts.length > 2 ? second : '']
+}
+
+const sizes = new Map()
+function add(name, file, lines) {
+  const size = sizes.get(name) ?? { files: 0, lines: 0, folders: new Map() }
+  sizes.set(name, size)
   const folder = file.slice(0, file.lastIndexOf('/'))
   size.files++
-  size.lines += read(file).split('\n').length - 1
-  size.largest[folder] = (size.largest[folder] ?? 0) + 1
+  size.lines += lines
+  size.folders.set(folder, (size.folders.get(folder) ?? 0) + 1)
 }
-const pad = (text, width) => String(text).padStart(width)
-let files = 0
-let lines = 0
-for (const [room, size] of Object.entries(rooms)) {
-  files += size.files
-  lines += size.lines
-  const most = Math.max(...Object.values(size.largest))
+for (const file of listed.split('\n').filter(isCode)) {
+  const lines = read(file).split('\n').length - 1
+  const [floor, room] = placeOf(file)
+  add(floor, file, lines)
+  if (room !== '') add(`${floor}/${room}`, file, lines)
+  add('~ all', file, lines)
+}
+for (const [name, { files, lines, folders }] of [...sizes].sort()) {
+  const isRoom = name.includes('/')
+  const shown = isRoom ? `  ${name.split('/')[1]}` : name.replace('~ ', '')
+  const most = `${String(Math.max(...folders.values())).padStart(5)} in one folder`
   console.log(
-    `${room.padEnd(16)}${pad(size.files, 5)} files${pad(size.lines, 7)} lines${pad(most, 5)} in one folder`,
+    `${shown.padEnd(20)}${String(files).padStart(5)} files${String(lines).padStart(8)} lines${most}`,
   )
 }
-console.log(`${'all'.padEnd(16)}${pad(files, 5)} files${pad(lines, 7)} lines`)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { lossNames } from '../src/base/math/registry.ts'
-import { openTensorBoard } from '../src/run/watch/telemetry/tensorboard.ts'
+import { openTensorBoard } from '../src/run/watch/trackers/tensorboard.ts'
 import { floatDifference } from '../test/gradient-bound.ts'
 import { checkOpenEnv } from '../test/python/openenv/check.ts'
 

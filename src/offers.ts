@@ -22,7 +22,7 @@ offer({
   },
   schemes: {
     embedded: {
-      isInside: true,
+      leadsTo: 'weights inside',
       async open(folder) {
         const { openEmbedded } = await import('./learn/model/embedded.ts')
         return await openEmbedded(folder === '' ? undefined : folder)

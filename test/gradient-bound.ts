@@ -6,7 +6,7 @@ import type { PolicyTokens } from '../src/base/math/loss.ts'
 import { pathLoss } from '../src/base/math/paths.ts'
 import { random, seedOf } from '../src/base/math/random.ts'
 import { lossNamed } from '../src/base/math/registry.ts'
-import { pathsOf } from '../src/run/sinks/paths.ts'
+import { pathsOf } from '../src/run/rows/paths.ts'
 import { randomCredits, randomTree } from './random-tree.ts'
 import { openTrainer, tinyKernels, tinyShape } from './tiny-trainer.ts'
 

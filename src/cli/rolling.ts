@@ -1,6 +1,7 @@
 import { commandLine } from '../base/core/names/program-name.ts'
 import { openCluster } from '../doors/cluster/open-cluster.ts'
 import type { AttemptOptions } from '../run/run/roll-options.ts'
+import { policyScheme } from '../run/settings/open-policy.ts'
 import { defaultTasks, type Settings } from '../run/settings/settings.ts'
 import { isRun } from '../run/store/run-folder.ts'
 import { countTasks } from '../run/tasks/tasks.ts'
@@ -46,7 +47,7 @@ export async function withProgress(
 
 /** Warns before rolling that chat servers mostly give no log-probabilities, and what such runs can be used for. */
 export function warnOfChat({ policy }: Settings, tell: (line: string) => void): void {
-  const chat = [policy].flat().find(uri => uri?.startsWith('openai:'))
+  const chat = [policy].flat().find(uri => uri !== undefined && policyScheme(uri).scheme?.onlyChats)
   if (chat === undefined) return
   tell(
     `WARNING ${chat} is a chat server: unless it returns token ids, rows have no log-probabilities. ` +

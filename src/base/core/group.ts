@@ -69,6 +69,8 @@ export type Verdicts = ReadonlyMap<TrajectoryId, Omit<Dropped, 'filter'>>
 /** Keeps or drops trajectories; what it drops has a reason. */
 export interface Filter {
   readonly name: string
+  /** Whether it judges by the moment too, such as the version of the weights, and so only in one place. @default false */
+  readonly ofTheMoment?: boolean
   judge(group: Group<Scored>): Verdicts
 }
 

@@ -45,6 +45,14 @@ export function isGradableOutcome(outcome: Outcome): outcome is GradableOutcome 
   return outcome.kind === 'completed' || outcome.kind === 'truncated'
 }
 
+const guardMark = 'guard:'
+
+/** The name of the guard that ended a trajectory, if one did. */
+export function guardOf(outcome: Outcome): string | undefined {
+  if (outcome.kind !== 'truncated' || !outcome.limit.startsWith(guardMark)) return undefined
+  return outcome.limit.slice(guardMark.length)
+}
+
 /** An outcome in words. */
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {

@@ -91,7 +91,7 @@ function outletOf(
   { dialect }: DialectRoute,
   { alt }: Readonly<Record<string, unknown>>,
 ): Outlet {
-  const isList = dialect.name === 'google' && alt !== 'sse'
+  const isList = dialect.streamsList === true && alt !== 'sse'
   const { raw } = reply
   let pieces = 0
   return {

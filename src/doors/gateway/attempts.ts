@@ -359,11 +359,10 @@ export class Attempts implements AsyncDisposable {
     isPosted: boolean,
   ): Promise<readonly (Scored | Unscored)[]> {
     const { context, signal, listen } = this.#options
-    const { lanes, guards, rewardSeconds, clock } = context
+    const { clock } = context
     const reward = isPosted ? {} : this.#options.reward
     const started = clock()
-    const scoring = { reward, lanes, guards, rewardSeconds, signal }
-    const scored = await scoreTree(tree, task, scoring)
+    const scored = await scoreTree(tree, task, { ...context, reward, signal })
     listen?.({ kind: 'score-end', tree: tree.id, seconds: clock() - started })
     return scored
   }

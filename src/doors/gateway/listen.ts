@@ -3,6 +3,7 @@ import type { Group } from '../../base/core/group.ts'
 import type { TaskId } from '../../base/core/ids.ts'
 import type { CaptureEnding } from '../../engine/capture/contract.ts'
 import { refuseBatch } from '../../engine/weigh/estimate.ts'
+import { openObserved } from '../../run/run/observed.ts'
 import { openRollParts } from '../../run/run/open-parts.ts'
 import { openRun } from '../../run/run/open-run-folder.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
@@ -12,8 +13,6 @@ import { isRun, readManifest } from '../../run/store/run-folder.ts'
 import { groupOf } from '../../run/store/store.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import { tasksById } from '../../run/tasks/tasks-by-id.ts'
-import { listenAll } from '../../run/watch/events.ts'
-import { openObservers } from '../../run/watch/observe.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
 import { openAttemptRecord } from './attempt-record.ts'
@@ -156,16 +155,10 @@ async function keepIn(
     readonly isKnown: (task: Task) => boolean
   },
 ) {
-  const { config = { policy: given.policy.name }, tell = () => {} } = options
+  const { config = { policy: given.policy.name } } = options
   const resumes = isRun(out) && (await readManifest(out)).kind === 'gateway'
   const run = await openRun(given, { out, kind: 'gateway', config, unfinished: 'restart', resumes })
-  const observers = await openObservers(options, {
-    out,
-    tell,
-    renderer: given.renderer,
-    isOurs: given.policy.inside !== undefined,
-  })
-  const listen = listenAll(given.listen, observers.listen)
+  const observed = await openObserved(given, { ...options, out })
   const { known, finished } = run.parts
   return {
     record: await openAttemptRecord(out, {
@@ -173,13 +166,13 @@ async function keepIn(
       isGathered: tree => finished?.has(groupOf(tree)) === true,
       isKnown,
     }),
-    parts: { ...given, ...run.parts, listen } satisfies RollParts,
+    parts: { ...given, ...run.parts, listen: observed.parts.listen! } satisfies RollParts,
     async finish() {
       await run.finish()
-      await writeReport(out, observers.notes())
+      await writeReport(out, observed.notes())
     },
     async [Symbol.asyncDispose]() {
-      await observers[Symbol.asyncDispose]()
+      await observed[Symbol.asyncDispose]()
       await run[Symbol.asyncDispose]()
     },
   }

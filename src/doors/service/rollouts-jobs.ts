@@ -17,13 +17,10 @@ export interface TaskSources {
   findTask(id: string): Promise<Task | undefined>
 }
 
-/** Formats that are written when a run is over. */
-const wholeFiles = ['parquet', 'tau-bench', 'tau2-bench']
-
 export function readFormat(name: string): Format {
   try {
     const format = formatNamed(name)
-    if (!wholeFiles.includes(format.name)) return format
+    if (!format.isWhole) return format
   } catch (error) {
     throw new RolloutsError(400, (error as Error).message)
   }

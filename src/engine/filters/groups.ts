@@ -77,6 +77,7 @@ export function stale({
 }): Filter {
   return {
     name: 'stale',
+    ofTheMoment: true,
     judge({ members }) {
       const verdicts = new Map<TrajectoryId, { reason: string; from: DropFrom }>()
       for (const member of members) {

@@ -1,11 +1,11 @@
 import type { Filter } from '../../base/core/group.ts'
-import { describeOutcome } from '../../base/core/outcome.ts'
+import { describeOutcome, guardOf } from '../../base/core/outcome.ts'
 import { type DropFrom, perTrajectory } from './filter.ts'
 
 /** Drops trajectories that a limit cut: how they would have ended is unknown. */
 export function overlong({ from = 'loss' }: { readonly from?: DropFrom } = {}): Filter {
   return perTrajectory('overlong', from, ({ outcome }) => {
-    if (outcome.kind !== 'truncated' || outcome.limit.startsWith('guard:')) return undefined
+    if (outcome.kind !== 'truncated' || guardOf(outcome) !== undefined) return undefined
     return describeOutcome(outcome)
   })
 }
@@ -13,7 +13,7 @@ export function overlong({ from = 'loss' }: { readonly from?: DropFrom } = {}): 
 /** Drops trajectories that a guard stopped. */
 export function guarded({ from = 'loss' }: { readonly from?: DropFrom } = {}): Filter {
   return perTrajectory('guarded', from, ({ outcome }) => {
-    if (outcome.kind !== 'truncated' || !outcome.limit.startsWith('guard:')) return undefined
+    if (guardOf(outcome) === undefined) return undefined
     return describeOutcome(outcome)
   })
 }

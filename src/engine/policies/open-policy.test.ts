@@ -54,7 +54,9 @@ describe('openPolicy', () => {
 
   it('takes schemes of others', async () => {
     const policy = await openPolicy('embedded', {
-      schemes: { embedded: rest => scripted([{ ids: [rest.length] }]) },
+      schemes: {
+        embedded: { leadsTo: 'file', open: rest => scripted([{ ids: [rest.length] }]) },
+      },
     })
     const sample = expectTokens(await policy.sample(sampleRequest(), call()))
     expect([...sample.segment.ids]).toEqual([0])
@@ -78,8 +80,8 @@ describe('openPolicy', () => {
 
   it.each([
     ['sgalng:http://x', 'No policy scheme "sgalng:" in "sgalng:http://x". Known: '],
-    ['sgalng:http://x', 'replay:. Did you mean "sglang:"?'],
-    ['sgalng:http://x', 'Known: sglang:, vllm:, llama-cpp:, openai:, scripted:, replay:.'],
+    ['sgalng:http://x', 'tinker:. Did you mean "sglang:"?'],
+    ['sgalng:http://x', 'Known: sglang:, vllm:, llama-cpp:, openai:, scripted:, replay:, tinker:.'],
     ['toString:x', 'No policy scheme'],
     ['sglang:', 'names no server or file'],
     ['sglang:localhost', '"localhost" is not a URL'],

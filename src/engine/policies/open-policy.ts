@@ -4,10 +4,11 @@ import type { Lane } from '../../base/core/lane.ts'
 import { didYouMean } from '../../base/core/names/nearest.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import { readAddress } from './policy-uri.ts'
+import { type Opening, type PolicyScheme, readUri } from './schemes.ts'
 import type { VllmOptions } from './servers/vllm.ts'
 import { byLoad } from './transport/by-load.ts'
-import { openServerThread, type ServerThread } from './transport/thread/thread.ts'
-import { openVersions, type Versions } from './versions.ts'
+import { openServerThread } from './transport/thread/thread.ts'
+import { openVersions } from './versions.ts'
 import { withBalance } from './with-balance.ts'
 import { withLimit } from './with-limit.ts'
 import { withRecord } from './with-record.ts'
@@ -45,21 +46,12 @@ export interface PolicyOptions {
   /** Turns texts of a script into ids. */
   readonly encode?: (text: string) => Int32Array
   /** Schemes besides the known ones, by their name without the colon. */
-  readonly schemes?: Readonly<Record<string, OpenScheme>>
-}
-
-/** Opens the policy of a scheme; `rest` is what follows the colon. */
-export type OpenScheme = (rest: string, options: PolicyOptions) => Promise<Policy> | Policy
-
-type Opening = PolicyOptions & {
-  readonly versions: Versions
-  /** Shared by all servers of the policy. */
-  readonly serverThread: ServerThread | undefined
+  readonly schemes?: Readonly<Record<string, PolicyScheme>>
 }
 
 /**
- * Opens a policy: `sglang:URL`, `vllm:URL`, `llama-cpp:URL`, `openai:URL`, `scripted:FILE`,
- * `replay:FILE`. Several share the load. Servers are retried when they are busy or broken. A
+ * Opens a policy: `sglang:URL`, `vllm:URL`, `llama-cpp:URL`, `openai:URL`, `tinker:URL`,
+ * `scripted:FILE`, `replay:FILE`. Several share the load. Servers are retried when they are busy or broken. A
  * server's address may end with parameters and the served model: `vllm:URL?logprobs=processed#NAME`.
  */
 export async function openPolicy(
@@ -92,53 +84,22 @@ async function wrap(opened: readonly Policy[], options: PolicyOptions): Promise<
   return record === undefined ? limited : withRecord(limited, record)
 }
 
-/** The known schemes; each is loaded when a URI names it. */
-const schemes: Readonly<Record<string, (rest: string, options: Opening) => Promise<Policy>>> = {
-  async sglang(url, options) {
-    return (await import('./servers/sglang.ts')).openSglang(url, serverOptions(options))
-  },
-  async vllm(url, options) {
-    return (await import('./servers/vllm.ts')).openVllm(url, serverOptions(options))
-  },
-  async 'llama-cpp'(url, options) {
-    return (await import('./servers/llama-cpp.ts')).openLlamaCpp(url, serverOptions(options))
-  },
-  async openai(url, options) {
-    return (await import('./servers/openai-chat.ts')).openOpenAiChat(url, serverOptions(options))
-  },
-  async scripted(file, { encode }) {
-    const { openScript } = await import('./script-file.ts')
-    return await openScript(file, { keepsRequests: false, ...(encode ? { encode } : {}) })
-  },
-  async replay(file) {
-    return await (await import('./replayed.ts')).openReplay(file)
-  },
-}
-
-function serverOptions({ thread: _, serverThread, ...options }: Opening) {
-  return { ...options, ...(serverThread && { thread: serverThread }) }
-}
-
 function openOne(uri: string, options: Opening): Promise<Policy> | Policy {
-  const colon = uri.indexOf(':')
-  const scheme = colon < 0 ? uri : uri.slice(0, colon)
-  const rest = colon < 0 ? '' : uri.slice(colon + 1)
-  const known = { ...schemes, ...options.schemes }
-  const open = Object.hasOwn(known, scheme) ? known[scheme] : undefined
-  if (!open) {
-    const names = Object.keys(known).map(name => `${name}:`)
-    const isUrl = scheme === 'http' || scheme === 'https'
+  const { name, rest, scheme, known } = readUri(uri, options.schemes)
+  if (!scheme) {
+    const names = known.map(each => `${each}:`)
+    const isUrl = name === 'http' || name === 'https'
     const hint = isUrl
       ? ` Say what answers there, as in sglang:${uri}`
-      : didYouMean(`${scheme}:`, names)
-    throw new Error(`No policy scheme "${scheme}:" in "${uri}". Known: ${names.join(', ')}.${hint}`)
+      : didYouMean(`${name}:`, names)
+    throw new Error(`No policy scheme "${name}:" in "${uri}". Known: ${names.join(', ')}.${hint}`)
   }
-  if (rest === '' && Object.hasOwn(schemes, scheme)) {
-    throw new Error(`The policy "${uri}" names no server or file: write it behind "${scheme}:".`)
+  if (rest === '' && scheme.needsRest) {
+    throw new Error(`The policy "${uri}" names no server or file: write it behind "${name}:".`)
   }
-  const { address, parameters } = readAddress(scheme, rest, uri)
+  const { address, parameters } = readAddress(uri, { name, rest, scheme })
   if (parameters.servedModel !== undefined && options.servedModel !== undefined) {
     throw new Error(`The policy "${uri}" names its model, and so does the served model: give one.`)
   }
-  return open(address, { ...options, ...parameters })
+  return scheme.open(address, { ...options, ...parameters })
 }

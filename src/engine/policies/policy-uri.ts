@@ -1,9 +1,10 @@
 import { didYouMean } from '../../base/core/names/nearest.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
+import { type PolicyScheme, type ReadUri, readUri } from './schemes.ts'
 import { type ExpertShape, readExpertShape } from './servers/routed-experts.ts'
-import { type VllmEndpoint, vllmPaths } from './servers/vllm-request.ts'
+import type { VllmEndpoint } from './servers/vllm-request.ts'
 import type { UpdateMode } from './servers/weight-sync.ts'
-import { type TinkerServerName, tinkerServers } from './tinker/server-kind.ts'
+import type { TinkerServerName } from './tinker/server-kind.ts'
 
 /** What a policy's URI contains besides the address: `vllm:URL?logprobs=processed`, `openai:URL#MODEL`. */
 export interface PolicyParameters {
@@ -24,34 +25,27 @@ export interface PolicyAddress {
   readonly parameters: PolicyParameters
 }
 
-/** The parameters that each scheme knows, and their values. */
-const known: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  vllm: {
-    logprobs: ['raw', 'processed'],
-    endpoint: Object.keys(vllmPaths),
-    experts: [],
-    update: ['drain', 'abort'],
-  },
-  sglang: { logprobs: ['raw', 'processed'], update: ['drain', 'abort'], experts: [] },
-  'llama-cpp': {},
-  openai: {},
-  tinker: { server: Object.keys(tinkerServers) },
+/** What an address is read from. */
+type AddressParts = Pick<ReadUri, 'name' | 'rest'> & {
+  readonly scheme?: Pick<PolicyScheme, 'parameters'> | undefined
 }
 
 /**
  * Splits parameters and the served model off the end of a URI. Other schemes name files, in which `?`
  * and `#` are ordinary characters.
  */
-export function readAddress(scheme: string, rest: string, uri: string): PolicyAddress {
-  const names = Object.hasOwn(known, scheme) ? known[scheme] : undefined
-  if (!names) return { address: rest, parameters: {} }
+export function readAddress(
+  uri: string,
+  { name: scheme, rest, scheme: { parameters: possible } = {} }: AddressParts = readUri(uri),
+): PolicyAddress {
+  if (!possible) return { address: rest, parameters: {} }
   const [beforeModel, servedModel] = splitAt(rest, '#')
   const [address, query] = splitAt(beforeModel, '?')
   const parameters: Record<string, string | ExpertShape> =
     servedModel === undefined ? {} : { servedModel }
   for (const [name, value] of new URLSearchParams(query ?? '')) {
-    const values = Object.hasOwn(names, name) ? names[name] : undefined
-    if (!values) throw unknownParameter(scheme, name, { uri, names: Object.keys(names) })
+    const values = Object.hasOwn(possible, name) ? possible[name] : undefined
+    if (!values) throw unknownParameter(scheme, name, { uri, names: Object.keys(possible) })
     if (name === 'experts') {
       parameters.experts = expertsOf(value, uri)
       continue

@@ -9,16 +9,14 @@ const prompt = Int32Array.of(1, 2, 3)
 
 describe('readAddress', () => {
   it('takes parameters and the model off an address', () => {
-    expect(
-      readAddress('vllm', 'http://x:1/v1?logprobs=processed&endpoint=generate#a/b', ''),
-    ).toEqual({
+    expect(readAddress('vllm:http://x:1/v1?logprobs=processed&endpoint=generate#a/b')).toEqual({
       address: 'http://x:1/v1',
       parameters: { logprobs: 'processed', endpoint: 'generate', servedModel: 'a/b' },
     })
   })
 
   it('leaves files alone', () => {
-    expect(readAddress('scripted', 'what?#1.jsonl', '').address).toBe('what?#1.jsonl')
+    expect(readAddress('scripted:what?#1.jsonl').address).toBe('what?#1.jsonl')
   })
 
   it('refuses a model that is named twice', async () => {

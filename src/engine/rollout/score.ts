@@ -4,6 +4,7 @@ import { across, Failure } from '../../base/core/failure.ts'
 import type { Scored, Unscored } from '../../base/core/group.ts'
 import type { Guard } from '../../base/core/guard.ts'
 import type { Lanes } from '../../base/core/lane.ts'
+import { guardOf } from '../../base/core/outcome.ts'
 import { inTime } from '../../base/core/process/deadline.ts'
 import {
   type Reward,
@@ -81,9 +82,9 @@ export async function scoreTrajectory(
 
 /** The reward that a guard sets for what it stopped, if one does. */
 function guardReward({ outcome }: Gradable, { guards = [] }: ScoreContext): Reward | undefined {
-  if (outcome.kind !== 'truncated') return undefined
-  const guard = guards.find(({ name }) => outcome.limit === `guard:${name}`)
-  if (guard?.reward === undefined) return undefined
+  const by = guardOf(outcome)
+  const guard = guards.find(({ name }) => name === by)
+  if (guard?.reward === undefined || outcome.kind !== 'truncated') return undefined
   return toReward([{ name: outcome.limit, score: guard.reward, weight: 1 }])
 }
 

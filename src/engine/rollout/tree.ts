@@ -86,8 +86,7 @@ async function scoreEnding(
   if (!isGradableOutcome(outcome)) return undefined
   const { context, attempt, tree } = walk
   const trajectory = { ...ending, outcome, id: trajectoryId(tree.id, 0), share: 1 }
-  const { lanes, guards, rewardSeconds } = context
-  const scoring = { reward, lanes, guards, rewardSeconds, signal: attempt.signal }
+  const scoring = { ...context, reward, signal: attempt.signal }
   // A failing reward is reported later, when the trajectory is finally scored.
   return await scoreTrajectory(trajectory, attempt.task, scoring).then(
     ({ total }) => total,

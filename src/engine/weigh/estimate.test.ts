@@ -9,7 +9,7 @@ import { type Gradable, isGradable, type Turn } from '../../base/core/trajectory
 import { type GrowingTree, type Place, pathTo, root, type Tree } from '../../base/core/tree.ts'
 import { leafWeightNames } from '../../base/math/credit.ts'
 import { random, seedOf } from '../../base/math/random.ts'
-import { creditsOf } from '../../run/sinks/row-record.ts'
+import { creditsOf } from '../../run/rows/row-record.ts'
 import { openEstimate } from './estimate.ts'
 import { weigh } from './gather.ts'
 

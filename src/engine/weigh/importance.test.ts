@@ -6,11 +6,11 @@ import { pathLoss } from '../../base/math/paths.ts'
 import { lossNamed, lossNames } from '../../base/math/registry.ts'
 import { importanceOf } from '../../learn/learn/off-policy.ts'
 import { laidOut } from '../../learn/model/learn.ts'
+import { pathsOf } from '../../run/rows/paths.ts'
+import { groupRows } from '../../run/rows/row-record.ts'
 import { tokenCredit } from '../../run/sinks/credited-row.ts'
 import { formatNamed } from '../../run/sinks/formats/registry.ts'
 import { refuseImportance } from '../../run/sinks/forms.ts'
-import { pathsOf } from '../../run/sinks/paths.ts'
-import { groupRows } from '../../run/sinks/row-record.ts'
 import { newestVersion, readImportance, weighImportance } from './importance.ts'
 
 const kinds = [

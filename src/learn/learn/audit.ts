@@ -5,7 +5,7 @@ import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import type { Row } from '../../base/core/row.ts'
 import type { VersionRange } from '../../base/core/segment.ts'
-import { groupRows } from '../../run/sinks/row-record.ts'
+import { groupRows } from '../../run/rows/row-record.ts'
 import { readManifest, runPaths } from '../../run/store/run-folder.ts'
 import { openRunReader } from '../../run/store/store.ts'
 

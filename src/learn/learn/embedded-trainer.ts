@@ -14,9 +14,9 @@ import type { DivergentToken } from '../../base/math/metrics.ts'
 import { lossNamed, type NamedOptions } from '../../base/math/registry.ts'
 import { type Schedule, scheduleAt } from '../../base/math/schedule.ts'
 import { checkImportance } from '../../engine/weigh/importance.ts'
+import { pathsOf, type RowBonus } from '../../run/rows/paths.ts'
+import { groupRows, type MemberRow } from '../../run/rows/row-record.ts'
 import { defaults } from '../../run/settings/settings.ts'
-import { pathsOf, type RowBonus } from '../../run/sinks/paths.ts'
-import { groupRows, type MemberRow } from '../../run/sinks/row-record.ts'
 import {
   type ChangedToken,
   type LearnOptions,

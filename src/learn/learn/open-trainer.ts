@@ -1,6 +1,7 @@
 import type { Task } from '../../base/core/environment.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
+import { lossNamed } from '../../base/math/registry.ts'
 import { tinkerSessionOf } from '../../engine/policies/tinker/session.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { openNamed } from '../../run/settings/open-named.ts'
@@ -10,6 +11,7 @@ import { copyModel } from '../model/model.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { type EmbeddedTrainerOptions, embeddedTrainer } from './embedded-trainer.ts'
 import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
+import { tinkerLossNamed } from './tinker/losses.ts'
 import { readTinkerUri } from './tinker/options.ts'
 import { openTinkerTrainer } from './tinker/trainer.ts'
 import type { LearningOptions } from './train-options.ts'
@@ -39,9 +41,30 @@ export async function openLearner<Data>(
   }
 }
 
+/** A kind of trainer that can be named, and what is known of it before anything is opened. */
+interface TrainerKind {
+  open<Data>(name: string, learning: Learning<Data>): Promise<Trainer>
+  /** Throws for a loss that it does not have. */
+  checkLoss(name: string): void
+  /** Whether it changes weights that lie in this process, and no others. */
+  readonly isInside: boolean
+}
+
+const kinds: Readonly<Record<string, TrainerKind>> = {
+  embedded: { open: openEmbeddedTrainer, checkLoss: lossNamed, isInside: true },
+  tinker: { open: openTinkerNamed, checkLoss: tinkerLossNamed, isInside: false },
+}
+
+/** The kind of a trainer that is named; your own trainers have none. */
+export function trainerKind(trainer: Trainer | string = defaults.trainer): TrainerKind | undefined {
+  if (typeof trainer !== 'string' || isUserPart(trainer)) return undefined
+  const [name = ''] = trainer.split(':', 1)
+  return Object.hasOwn(kinds, name) ? kinds[name] : undefined
+}
+
 async function openTrainerNamed<Data>(name: string, learning: Learning<Data>): Promise<Trainer> {
-  if (name === 'embedded') return await openEmbeddedTrainer(learning)
-  if (name.startsWith('tinker:')) return await openTinkerNamed(name, learning)
+  const kind = trainerKind(name)
+  if (kind) return await kind.open(name, learning)
   if (!isUserPart(name)) {
     throw new SettingError(
       `--trainer ${name}: there is no such trainer. Known: embedded, tinker:URL, ./file.ts#export.`,
@@ -55,7 +78,8 @@ async function openTrainerNamed<Data>(name: string, learning: Learning<Data>): P
 }
 
 /** The trainer of an embedded policy, with a copy of its weights where a penalty needs one. */
-async function openEmbeddedTrainer<Data>(learning: Learning<Data>): Promise<Trainer> {
+async function openEmbeddedTrainer<Data>(name: string, learning: Learning<Data>): Promise<Trainer> {
+  if (name.includes(':')) throw new SettingError(`--trainer ${name}: embedded takes nothing else`)
   const { policy } = learning.parts
   if (!isEmbedded(policy)) throw notEmbedded(policy.name)
   const { klPenalty = defaults.klPenalty, klIn = defaults.klIn } = learning.options

@@ -4,7 +4,7 @@ import type { Task } from '../../base/core/environment.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import { offsetsOf } from '../../base/math/batch.ts'
 import { oracleBonus } from '../../base/math/oracle.ts'
-import type { MemberRow } from '../../run/sinks/row-record.ts'
+import type { MemberRow } from '../../run/rows/row-record.ts'
 import type { TokenBonus } from './embedded-trainer.ts'
 
 /** What an oracle bonus is made with. */

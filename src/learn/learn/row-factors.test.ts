@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { chainGroup, plainTree, treeGroup } from '../../../test/export-runs.ts'
 import { offsetsOf } from '../../base/math/batch.ts'
 import { grpoLoss } from '../../base/math/losses/ppo.ts'
-import { groupRows } from '../../run/sinks/row-record.ts'
+import { groupRows } from '../../run/rows/row-record.ts'
 import { rowFactors } from './row-factors.ts'
 
 describe('factors of rows for a trainer that sums', () => {

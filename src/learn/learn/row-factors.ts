@@ -1,5 +1,5 @@
+import type { MemberRow } from '../../run/rows/row-record.ts'
 import { trainedMask } from '../../run/sinks/credited-row.ts'
-import type { MemberRow } from '../../run/sinks/row-record.ts'
 
 /** The wanted mean, and what the trainer does by itself. */
 export interface FactorOptions {

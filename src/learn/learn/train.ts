@@ -3,14 +3,13 @@ import type { ModelRenderer } from '@espalier/text/chat'
 import type { Environment } from '../../base/core/environment.ts'
 import type { TreeId } from '../../base/core/ids.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
-import type { Trainer } from '../../base/core/trainer.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import type { Interval } from '../../base/math/intervals.ts'
-import { lossNamed } from '../../base/math/registry.ts'
 import { refuseBatch } from '../../engine/weigh/estimate.ts'
 import { checkImportance, readImportance } from '../../engine/weigh/importance.ts'
 import { openBudget } from '../../run/run/budget.ts'
 import { checkRolling, checkTaskArgument } from '../../run/run/check-options.ts'
+import { openObserved } from '../../run/run/observed.ts'
 import { openRollParts } from '../../run/run/open-parts.ts'
 import { openRun } from '../../run/run/open-run-folder.ts'
 import { recordedOptions } from '../../run/run/recorded-options.ts'
@@ -28,13 +27,11 @@ import {
 } from '../../run/tasks/sample-tasks.ts'
 import { splitTasks } from '../../run/tasks/split-tasks.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
-import { listenAll } from '../../run/watch/events.ts'
-import { type ObserverNotes, openObservers } from '../../run/watch/observe.ts'
+import type { ObserverNotes } from '../../run/watch/observe.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
-import { notEmbedded, openLearner } from './open-trainer.ts'
-import { tinkerLossNamed } from './tinker/losses.ts'
+import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
 import { type FurthestMismatch, runTraining, type Training, type TrainingPlan } from './training.ts'
 import { readState } from './training-state.ts'
@@ -78,38 +75,29 @@ export async function train<Data>(
     ...options,
     ...ownRenderer(options),
     // The embedded trainer computes both itself with its current weights.
-    ...(isEmbeddedTrainer(options) && { proximal: 'recorded', importance: [] }),
+    ...(trainerKind(options.trainer)?.isInside && { proximal: 'recorded', importance: [] }),
   }
   await using opened = await openRollParts(environment, tasks, rolling)
   if ((options.sinks?.length ?? 0) > 0) refuseBatch(opened.parts.estimate, '--sinks')
   if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
-  const { trained, notes } = await trainObserved(tasks, opened.parts, {
-    ...options,
-    out: options.out,
-  })
+  const { out } = options
+  const { trained, notes } = await trainObserved(tasks, opened.parts, { ...options, out })
   const { training: _, ...record } = trained
-  await writeReport(options.out, { training: record, ...notes })
+  await writeReport(out, { training: record, ...notes })
   return trained
 }
 
-/** Trains into a run folder with everything that options ask to watch it. */
 async function trainObserved<Data>(
   tasks: TaskSource<Data>,
   parts: RollParts<Data>,
   options: TrainOptions<Data> & { readonly out: string },
 ): Promise<{ readonly trained: Trained; readonly notes: ObserverNotes }> {
-  const { out, tell = () => {} } = options
-  const watched = { out, tell, renderer: parts.renderer, isOurs: parts.policy.inside !== undefined }
-  await using observers = await openObservers(options, watched)
-  const listen = listenAll(parts.listen, observers.listen)
-  const instruments = [...(parts.instruments ?? []), ...observers.instruments]
-  const trained = await trainParts(tasks, { ...parts, listen, instruments }, options)
-  return { trained, notes: observers.notes() }
+  await using observed = await openObserved(parts, options)
+  return {
+    trained: await trainParts(tasks, observed.parts, options),
+    notes: observed.notes(),
+  }
 }
-
-const isEmbeddedTrainer = ({
-  trainer = defaults.trainer,
-}: Pick<TrainOptions, 'trainer'>): boolean => trainer === 'embedded'
 
 /** An opened embedded policy brings its tokenizer and template along. */
 function ownRenderer({ policy, model }: AttemptOptions): Pick<AttemptOptions, 'model'> {
@@ -135,9 +123,10 @@ export async function checkLearning(
   const { policy = [], trainer = defaults.trainer } = options
   const uris = typeof policy === 'string' ? [policy] : 'sample' in policy ? [] : policy
   const strange = uris.find(uri => !isInsideUri(uri))
-  if (trainer === 'embedded' && strange !== undefined) throw notEmbedded(strange)
+  if (trainerKind(trainer)?.isInside && strange !== undefined) throw notEmbedded(strange)
   const { loss = defaults.loss, budget, group = defaults.group } = options
-  if (typeof loss === 'string') await openNamed(`--loss ${loss}`, () => checkLoss(trainer, loss))
+  if (typeof loss === 'string')
+    await openNamed(`--loss ${loss}`, () => trainerKind(trainer)?.checkLoss(loss))
   const { sampleTasks } = options
   if (sampleTasks !== undefined) {
     await openNamed(`--sample-tasks ${sampleTasks}`, async () => checkTaskSampler(sampleTasks))
@@ -152,24 +141,18 @@ export async function checkLearning(
   )
 }
 
-/** Checks that the trainer has the loss; a user's own trainer may have any. */
-function checkLoss(trainer: Trainer | string, loss: string): void {
-  if (trainer === 'embedded') lossNamed(loss)
-  else if (typeof trainer === 'string' && trainer.startsWith('tinker:')) tinkerLossNamed(loss)
-}
-
 /** Refuses importance weights and ratios that the trainer does not support. */
 async function checkOffPolicy(
   options: Pick<TrainOptions, 'trainer' | 'importance' | 'proximal' | 'teacher' | 'distill'>,
 ): Promise<void> {
-  const { trainer = defaults.trainer, importance = [], proximal, teacher, distill } = options
+  const { trainer, importance = [], proximal, teacher, distill } = options
   await openNamed(`--importance ${importance.join(' ')}`, async () =>
     checkImportance(importance, proximal),
   )
   if (teacher !== undefined && distill === undefined) {
     throw new SettingError('--teacher teaches nothing without --distill alone or --distill added')
   }
-  if (typeof trainer !== 'string' || !trainer.startsWith('tinker:')) return
+  if (typeof trainer !== 'string' || trainerKind(trainer)?.isInside !== false) return
   if (proximal !== 'recompute' || readImportance(importance).ratios.length > 0) return
   throw new SettingError(
     `--trainer ${trainer}: --proximal recompute is for its weights by ratio; name some with --importance, or leave it out`,
@@ -204,7 +187,8 @@ export async function trainParts<Data>(
     refill: options.refill ?? defaults.refill,
     ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough }),
     ...withoutUndefined({ maxStaleness, onUpdate, out }),
-    ...(!isEmbeddedTrainer(options) && withoutUndefined({ importance: options.importance })),
+    ...(!trainerKind(options.trainer)?.isInside &&
+      withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
   }
   await using learner = await openLearner({ parts, options, tasks: tasksOf.train })

@@ -1,6 +1,7 @@
 import type { ModelRenderer } from '@espalier/text/chat'
 import type { Call } from '../../base/core/call.ts'
 import { readAddress } from '../../engine/policies/policy-uri.ts'
+import { readUri } from '../../engine/policies/schemes.ts'
 import { ask } from '../../engine/policies/servers/ask.ts'
 import { openServer, type Server } from '../../engine/policies/servers/server.ts'
 import { asIds, asObject, parseJson } from '../../engine/policies/transport/reading.ts'
@@ -70,8 +71,8 @@ async function compareTokens(
   renderer: ModelRenderer,
   options: ServerCheckOptions,
 ): Promise<Compared> {
-  const [scheme = '', rest = ''] = splitOnce(uri, ':')
-  const url = readAddress(scheme, rest, uri).address
+  const { name: scheme } = readUri(uri)
+  const url = readAddress(uri).address
   const tokenization = Object.hasOwn(tokenizations, scheme) ? tokenizations[scheme] : undefined
   const nothing = { compared: 0, differences: [] }
   if (!tokenization) {
@@ -97,11 +98,6 @@ async function compareTokens(
     differences: found.filter(({ matters }) => matters).map(({ words }) => words),
     notes: [...notes, ...found.filter(({ matters }) => !matters).map(({ words }) => words)],
   }
-}
-
-function splitOnce(text: string, separator: string): readonly string[] {
-  const at = text.indexOf(separator)
-  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
 }
 
 /** Asks a server what it serves, and draws a few tokens from it. */

@@ -36,11 +36,9 @@ export async function scoreAttempt(
   task: Task,
   { context, reward, listen, signal }: MemberOptions & { readonly signal: AbortSignal },
 ): Promise<readonly (Scored | Unscored)[]> {
-  const { lanes, guards, rewardSeconds } = context
   const score = async (tree: Tree): Promise<readonly (Scored | Unscored)[]> => {
     const started = context.clock()
-    const scoring = { reward, lanes, guards, rewardSeconds, signal }
-    const scored = await scoreTree(tree, task, scoring)
+    const scored = await scoreTree(tree, task, { ...context, reward, signal })
     listen?.({ kind: 'score-end', tree: tree.id, seconds: context.clock() - started })
     return scored
   }

@@ -78,7 +78,8 @@ export async function openSeats(
   return { seats: players.size > 0 ? players : undefined, [Symbol.asyncDispose]: close }
 }
 
-function readChoices(given: SeatChoices): ReadonlyMap<string, SeatChoice> {
+/** Who plays which seat, by the seat's name. */
+export function readChoices(given: SeatChoices): ReadonlyMap<string, SeatChoice> {
   if (!isList(given)) return new Map(Object.entries(given))
   const choices = new Map<string, SeatChoice>()
   for (const text of given) {
@@ -115,7 +116,7 @@ async function openPlayer(
   if (typeof choice !== 'string') return await toPlayer(seat, choice, options)
   const flag = `--seat ${seat}=${choice}`
   if (isUserPart(choice)) return await toPlayer(flag, await loadUserPart(choice), options)
-  if (/^past(:|$)/.test(choice)) return openPast(flag, choice, options)
+  if (isPast(choice)) return openPast(flag, choice, options)
   const { renderer } = options
   const encode = (text: string): Int32Array =>
     renderer.encodeReply({ role: 'assistant', content: text }, [])
@@ -144,6 +145,11 @@ async function toPlayer(place: string, part: unknown, options: SeatOptions): Pro
   throw new SettingError(
     `${place}: this can play no seat: it is neither a policy, nor a speaker, nor a function of messages that gives a text`,
   )
+}
+
+/** Whether a choice means the policy's own past: `past`, `past:RUN`, `past:last=N`. */
+export function isPast(choice: SeatChoice): boolean {
+  return typeof choice === 'string' && /^past(:|$)/.test(choice)
 }
 
 /** The default number of past checkpoints. */

@@ -7,8 +7,7 @@ import type { Guard } from '../../base/core/guard.ts'
 import { type GroupId, seatGroup } from '../../base/core/ids.ts'
 import { type LaneLimits, type Lanes, openLanes } from '../../base/core/lane.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
-import { type Policy, plainSampling, type Sampling } from '../../base/core/policy.ts'
-import type { LeafWeighting } from '../../base/math/credit.ts'
+import { type Policy, plainSampling } from '../../base/core/policy.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { usualStrategy } from '../../engine/capture/agent.ts'
 import { seatedPolicy } from '../../engine/policies/seated.ts'
@@ -16,7 +15,6 @@ import type { Instrument } from '../../engine/rollout/attempt.ts'
 import {
   type CondenseSettings,
   defaultLimits,
-  type Limits,
   type RolloutContext,
   type Seating,
 } from '../../engine/rollout/attempt.ts'
@@ -25,65 +23,60 @@ import type { Strategy } from '../../engine/rollout/strategy.ts'
 import { openYielding } from '../../engine/rollout/yielding.ts'
 import { type Estimate, refuseBatch } from '../../engine/weigh/estimate.ts'
 import type { GatherOptions } from '../../engine/weigh/gather.ts'
-import { defaults } from '../settings/settings.ts'
+import { defaults, withoutUndefined } from '../settings/settings.ts'
 import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
-import { type Listen, listenAll } from '../watch/events.ts'
+import { listenAll } from '../watch/events.ts'
 import type { Signals } from '../watch/signals.ts'
 import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
 import { type Scorers, withScorers } from './attach-scores.ts'
-import { type Budget, type BudgetLimits, openBudget, type Spent } from './budget.ts'
+import { type Budget, openBudget, type Spent } from './budget.ts'
 import type { Elsewhere } from './elsewhere.ts'
 import type { MemberOptions } from './member.ts'
 import { type Job, openPipeline, type Pipeline, type PipelineOptions, seatsOf } from './pipeline.ts'
 import { openQuota, type QuotaOptions } from './quota.ts'
+import type { RollOptions } from './roll-options.ts'
+
+/** The options that stay what they are when a run is opened. */
+type SameOption =
+  | 'group'
+  | 'sampling'
+  | 'limits'
+  | 'onLength'
+  | 'onTime'
+  | 'rewardSeconds'
+  | 'stop'
+  | 'topLogprobs'
+  | 'weighting'
+  | 'concurrency'
+  | 'seed'
+  | 'split'
+  | 'signal'
+  | 'listen'
+  | 'instruments'
+  | 'budget'
+  | 'adaptive'
 
 /** Everything `rollGroups` needs, opened. */
-export interface RollParts<Data = unknown> extends QuotaOptions {
+export interface RollParts<Data = unknown> extends QuotaOptions, Pick<RollOptions, SameOption> {
   readonly environment: Environment<Data>
   readonly policy: Policy
   readonly renderer: Renderer
   readonly estimate: Estimate
-  /** Trees per task. @default 8 */
-  readonly group?: number
   /** @default chain */
   readonly strategy?: Strategy
   /** Most trajectories of one tree. @default 1 */
   readonly leaves?: number
-  readonly sampling?: Partial<Sampling>
-  readonly limits?: Partial<Limits>
-  /** @default 'end' */
-  readonly onLength?: 'end' | 'continue'
-  /** Whether an attempt that ran out of wall-clock time may be scored. @default 'ungraded' */
-  readonly onTime?: 'ungraded' | 'graded'
-  /** Seconds that each part of a reward may take before it fails. @default 600 */
-  readonly rewardSeconds?: number
-  readonly stop?: readonly string[]
-  readonly topLogprobs?: number
   /** Used instead of the environment's own reward. */
   readonly reward?: Environment['reward']
   readonly filters?: readonly Filter[]
-  /** @default 'uniform' */
-  readonly weighting?: LeafWeighting
-  /** @default 64 for all */
-  readonly concurrency?: number | Partial<LaneLimits & { readonly rollouts: number }>
-  /** @default 0 */
-  readonly seed?: number
-  readonly split?: string
-  readonly signal?: AbortSignal
   readonly writer?: RunWriter
-  readonly listen?: Listen
   readonly known?: PipelineOptions['known']
-  readonly instruments?: PipelineOptions['instruments']
   readonly unfinished?: PipelineOptions['unfinished']
   /** Groups that were finished before the run was interrupted. */
   readonly finished?: ReadonlySet<GroupId>
-  /** What the whole run may cost. @default no limit */
-  readonly budget?: BudgetLimits
   /** What it had cost before it was interrupted. */
   readonly spent?: Spent
-  /** Adjusts the number of concurrent requests to the server's signals. @default false */
-  readonly adaptive?: boolean
   /** The policy's signals, such as retries. */
   readonly signals?: Signals
   readonly guards?: readonly Guard[]
@@ -197,10 +190,11 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
   const signal = parts.signal ?? new AbortController().signal
   // Every waiting attempt listens to this signal, which is not a leak.
   setMaxListeners(0, signal)
+  const { writer, listen, known, unfinished, elsewhere, endpoint, lend, lease, leaves } = parts
   const lanes = openLanes(laneLimits(parts))
   const member = memberOptions(parts, lanes)
   const heard = hearSignals(parts, { lane: lanes.policy, clock: member.context.clock })
-  parts.listen?.({ kind: 'lanes-open', lanes })
+  listen?.({ kind: 'lanes-open', lanes })
   return openPipeline({
     ...member,
     signal,
@@ -208,20 +202,13 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     rollouts: rolloutsOf(parts),
     seed: parts.seed ?? defaults.seed,
     ...gatherOptions(parts),
-    ...(parts.writer && { writer: parts.writer }),
-    ...(parts.listen && { listen: parts.listen }),
-    ...(parts.known && { known: parts.known }),
+    ...withoutUndefined({ writer, listen, known, unfinished, elsewhere }),
+    ...withoutUndefined({ endpoint, lend, lease, leaves }),
     instruments: [...heard.instruments, ...(parts.instruments ?? [])],
     onClose() {
       heard.stop()
-      parts.listen?.({ kind: 'lanes-close', lanes })
+      listen?.({ kind: 'lanes-close', lanes })
     },
-    ...(parts.unfinished && { unfinished: parts.unfinished }),
-    ...(parts.elsewhere && { elsewhere: parts.elsewhere }),
-    ...(parts.endpoint !== undefined && { endpoint: parts.endpoint }),
-    ...(parts.lend && { lend: parts.lend }),
-    ...(parts.lease && { lease: parts.lease }),
-    ...(parts.leaves !== undefined && { leaves: parts.leaves }),
   })
 }
 

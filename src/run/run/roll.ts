@@ -3,11 +3,11 @@ import type { Group } from '../../base/core/group.ts'
 import { checkOptions } from '../settings/check-options.ts'
 import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
-import { listenAll } from '../watch/events.ts'
-import { type ObserverNotes, openObservers } from '../watch/observe.ts'
+import type { ObserverNotes } from '../watch/observe.ts'
 import { writeReport } from '../watch/run-report.ts'
 import { RunStoppedError } from '../watch/stopped.ts'
 import { checkTaskArgument } from './check-options.ts'
+import { openObserved } from './observed.ts'
 import { openRollParts } from './open-parts.ts'
 import { rollIntoRun } from './open-run-folder.ts'
 import { recordedOptions } from './recorded-options.ts'
@@ -52,15 +52,11 @@ async function* rollObserved<Data>(
   parts: RollParts<Data>,
   options: RollOptions & { readonly out: string; readonly kind: string },
 ): AsyncGenerator<Group, ObserverNotes> {
-  const { out, kind, resumes = false, unfinished = defaults.unfinished, tell = () => {} } = options
-  const watched = { out, tell, renderer: parts.renderer, isOurs: parts.policy.inside !== undefined }
-  await using observers = await openObservers(options, watched)
-  const listen = listenAll(parts.listen, observers.listen)
-  const instruments = [...(parts.instruments ?? []), ...observers.instruments]
-  const config = configOf(parts, options)
-  const record = { out, kind, config, unfinished, resumes }
-  yield* rollIntoRun(tasks, { ...parts, listen, instruments }, record)
-  return observers.notes()
+  const { out, kind, resumes = false, unfinished = defaults.unfinished } = options
+  await using observed = await openObserved(parts, options)
+  const record = { out, kind, config: configOf(parts, options), unfinished, resumes }
+  yield* rollIntoRun(tasks, observed.parts, record)
+  return observed.notes()
 }
 
 /** What the run folder records: the settings that options came from, or the options themselves. */

@@ -1,17 +1,15 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Policy, PolicyDescription } from '../../base/core/policy.ts'
-import { openPolicy, type PolicyOptions } from '../../engine/policies/open-policy.ts'
+import type { PolicyOptions } from '../../engine/policies/open-policy.ts'
 import { ServerError } from '../../engine/policies/transport/server-error.ts'
+import { openPolicy, policyScheme } from './open-policy.ts'
 
 /** How servers are greeted. */
 export interface GreetOptions extends Pick<PolicyOptions, 'key' | 'servedModel'> {
   /** The variable that a key would be read from, for the message. */
   readonly keyVariable: string
 }
-
-/** What the schemes of servers begin with; others need no greeting. */
-const servers = /^(?:sglang|vllm|llama-cpp|openai|tinker):(?=https?:)/
 
 /** Seconds within which something must take a connection, and within which it must say what it serves. */
 const patience = { connecting: 2, answering: 10 }
@@ -25,19 +23,23 @@ export async function greetServers(
   uris: readonly string[],
   options: GreetOptions,
 ): Promise<readonly (PolicyDescription | undefined)[]> {
-  return await Promise.all(
-    uris.filter(uri => servers.test(uri)).map(uri => greetServer(uri, options)),
-  )
+  return await Promise.all(uris.filter(isServer).map(uri => greetServer(uri, options)))
+}
+
+function isServer(uri: string): boolean {
+  const { rest, scheme } = policyScheme(uri)
+  return (scheme?.leadsTo === 'server' || scheme?.leadsTo === 'session') && /^https?:/.test(rest)
 }
 
 async function greetServer(
   uri: string,
   { keyVariable, ...options }: GreetOptions,
 ): Promise<PolicyDescription | undefined> {
-  const url = uri.replace(servers, '').replace(/#.*$/s, '')
+  const { rest, scheme } = policyScheme(uri)
+  const url = rest.replace(/#.*$/s, '')
   if (!URL.canParse(url)) return undefined
-  // Opening that one begins a session, which answers for itself.
-  if (uri.startsWith('tinker:')) {
+  // Opening it begins the session, which answers for itself.
+  if (scheme?.leadsTo === 'session') {
     await reach(uri, new URL(url))
     return undefined
   }

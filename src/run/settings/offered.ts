@@ -1,23 +1,16 @@
 import type { LateFactory } from '../../engine/environments/factory.ts'
-import type { OpenScheme } from '../../engine/policies/open-policy.ts'
+import type { PolicyScheme } from '../../engine/policies/schemes.ts'
 import type { Settings } from './settings.ts'
 
 /** What higher floors offer this one by name. Each is loaded when it is named. */
 export interface Offers {
   readonly environments: Readonly<Record<string, LateFactory>>
-  readonly schemes: Readonly<Record<string, OfferedScheme>>
+  readonly schemes: Readonly<Record<string, PolicyScheme>>
   /** By the name of their environment. */
   readonly benchmarks: Readonly<Record<string, () => Promise<Benchmark>>>
   /** The modules of this package that a user's own file may import, by specifier. */
   readonly modules: Readonly<Record<string, () => Promise<unknown>>>
   readonly serveMetrics: () => Promise<ServeMetrics>
-}
-
-/** A kind of policy, named by the scheme of its URI. */
-export interface OfferedScheme {
-  readonly open: OpenScheme
-  /** Whether its policies have their weights inside. */
-  readonly isInside: boolean
 }
 
 /** A benchmark of others: evaluated as its original does it, and told in the original's metrics and results. */

@@ -1,5 +1,6 @@
 import { nearFile } from '../../base/core/names/near-file.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
+import { ServerError } from '../../engine/policies/transport/server-error.ts'
 import type { Settings } from './settings.ts'
 import { UserCodeError } from './user-part.ts'
 
@@ -57,7 +58,7 @@ const networkCodes = /^(?:ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|EPIPE|UND_ER
 /** Whether an error comes from the network or a server. */
 function isUnreachable(cause: unknown): boolean {
   for (let each = cause, depth = 0; each instanceof Error && depth < 8; depth++) {
-    if (each.name === 'ServerError' || each.name === 'TimeoutError') return true
+    if (each instanceof ServerError || each.name === 'TimeoutError') return true
     if (networkCodes.test(String((each as NodeJS.ErrnoException).code))) return true
     each = each.cause
   }

@@ -1,28 +1,23 @@
 import type { Policy } from '../../base/core/policy.ts'
 import {
-  type OpenScheme,
   openPolicy as openByScheme,
   type PolicyOptions,
 } from '../../engine/policies/open-policy.ts'
+import { type PolicyScheme, readUri } from '../../engine/policies/schemes.ts'
 import { byteModel, openRenderer } from './model-source.ts'
 import { offered } from './offered.ts'
 
-/** Schemes besides those of servers and files, by name. */
-function schemes(): Readonly<Record<string, OpenScheme>> {
-  const more = Object.entries(offered().schemes).map(([name, { open }]) => [name, open] as const)
-  return { ...Object.fromEntries(more), tinker: openTinker }
-}
-
-const openTinker: OpenScheme = async (rest, options) => {
-  const { openTinkerPolicy } = await import('../../engine/policies/tinker/session.ts')
-  return await openTinkerPolicy(rest, options)
+/** The scheme of a policy's URI and what follows it; no scheme if there is none of that name. */
+export function policyScheme(uri: string): {
+  readonly rest: string
+  readonly scheme: PolicyScheme | undefined
+} {
+  return readUri(uri, offered().schemes)
 }
 
 /** Whether a URI names a policy that has its weights inside. */
 export function isInsideUri(uri: string): boolean {
-  const [scheme = ''] = uri.split(':', 1)
-  const known = offered().schemes
-  return Object.hasOwn(known, scheme) && known[scheme]!.isInside
+  return policyScheme(uri).scheme?.leadsTo === 'weights inside'
 }
 
 /**
@@ -34,13 +29,10 @@ export async function openPolicy(
   uri: string | readonly string[],
   options: PolicyOptions & { readonly model?: string } = {},
 ): Promise<Policy> {
-  const { model = byteModel, ...rest } = options
-  const isScripted = [uri].flat().some(each => each.startsWith('scripted:'))
-  if (!isScripted || rest.encode) return await openByScheme(uri, { schemes: schemes(), ...rest })
+  const { model = byteModel, ...given } = options
+  const rest = { schemes: offered().schemes, ...given }
+  const writesText = [uri].flat().some(each => policyScheme(each).scheme?.writesText)
+  if (!writesText || rest.encode) return await openByScheme(uri, rest)
   const { tokenizer } = await openRenderer(model)
-  return await openByScheme(uri, {
-    schemes: schemes(),
-    encode: text => tokenizer.encode(text),
-    ...rest,
-  })
+  return await openByScheme(uri, { encode: text => tokenizer.encode(text), ...rest })
 }

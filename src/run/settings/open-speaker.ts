@@ -1,7 +1,7 @@
 import type { Speaker } from '../../base/core/speaker.ts'
 import { chatSpeaker, speakerOf } from '../../engine/policies/speaker.ts'
 import { openModelOf, openRenderer } from './model-source.ts'
-import { openPolicy } from './open-policy.ts'
+import { openPolicy, policyScheme } from './open-policy.ts'
 
 /** The policy that a name means, and what it is asked with: the key, and after the `#` of a server its model. */
 export function readSpeaker(text: string): {
@@ -22,7 +22,8 @@ export function readSpeaker(text: string): {
  */
 export async function openSpeaker(text: string): Promise<Speaker> {
   const { uri, ...options } = readSpeaker(text)
-  if (uri.startsWith('openai:')) return chatSpeaker(uri.slice('openai:'.length), options)
+  const { rest, scheme } = policyScheme(uri)
+  if (scheme?.onlyChats) return chatSpeaker(rest, options)
   const policy = await openPolicy(uri, options)
   return speakerOf(await openRenderer(await openModelOf(policy)), policy)
 }

@@ -3,9 +3,9 @@ import { textOf } from '@espalier/text'
 import { creditByNode, ownSpans } from '../../base/core/credit.ts'
 import type { Group, Unscored, Weighted } from '../../base/core/group.ts'
 import { pathEnds, type Tree } from '../../base/core/tree.ts'
+import { creditsOf, isTrained, isUnscored } from '../rows/row-record.ts'
 import type { FormatOptions } from './format.ts'
 import type { LossReport } from './lost.ts'
-import { creditsOf, isTrained, isUnscored } from './row-record.ts'
 import { type TurnTokens, turnTokens } from './turns.ts'
 
 /** One trajectory as people and templates see it, with the tokens of its turns. */

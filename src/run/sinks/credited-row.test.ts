@@ -5,8 +5,8 @@ import type { Group, Weighted } from '../../base/core/group.ts'
 import type { GroupId, TaskId } from '../../base/core/ids.ts'
 import { isGradable } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
+import { groupRows, type MemberRow } from '../rows/row-record.ts'
 import { splitByCredit } from './credited-row.ts'
-import { groupRows, type MemberRow } from './row-record.ts'
 
 const seeds = 300 * Number(process.env.ESPALIER_SOAK ?? 1)
 

@@ -1,8 +1,8 @@
 import type { Passage } from '../../base/core/credit.ts'
 import type { Row } from '../../base/core/row.ts'
+import { isTrained, type MemberRow } from '../rows/row-record.ts'
 import { RefusedError } from './format.ts'
 import type { LossReport } from './lost.ts'
-import { isTrained, type MemberRow } from './row-record.ts'
 
 /**
  * A row for trainers with one advantage per row: all its trained tokens have the same credit, which is

@@ -1,8 +1,8 @@
 import type { ExpertNumbers, RowExperts } from '../../base/core/experts.ts'
 import type { Group } from '../../base/core/group.ts'
+import type { MemberRow } from '../rows/row-record.ts'
 import { type Fields, ReadError } from './fields.ts'
 import { type Format, RefusedError } from './format.ts'
-import type { MemberRow } from './row-record.ts'
 
 /** Numbers of experts as files hold them: base64 of bytes, row by row, little-endian. */
 export interface WrittenExperts {

@@ -1,7 +1,7 @@
 import type { Group } from '../../base/core/group.ts'
 import { untemperedTokens } from '../../base/core/tree.ts'
+import { isUnscored } from '../rows/row-record.ts'
 import type { LossReport } from './lost.ts'
-import { isUnscored } from './row-record.ts'
 
 /** Data of a run that a format may or may not have a field for. */
 export type Feature =

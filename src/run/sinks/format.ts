@@ -54,6 +54,8 @@ export interface Format {
   readonly training?: Training
   /** Whether its trainer compares rewards itself; then members that were dropped from the loss only are written too. */
   readonly comparesRewards?: boolean
+  /** Whether a file of it is one whole, which cannot be read line by line while it grows. @default false */
+  readonly isWhole?: boolean
   open(output: Output, options: FormatOptions): FormatWriter
   /** Lines of code that load the file in its trainer. */
   loading(file: string): readonly string[]

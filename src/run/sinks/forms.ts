@@ -3,10 +3,10 @@ import type { Group, Unscored, Weighted } from '../../base/core/group.ts'
 import type { RowForm } from '../../base/core/row.ts'
 import type { LeafWeighting } from '../../base/math/credit.ts'
 import { lossKind } from '../../base/math/registry.ts'
+import { groupRows, isUnscored, type MemberRow } from '../rows/row-record.ts'
 import { splitByCredit, trainedMask } from './credited-row.ts'
 import { RefusedError } from './format.ts'
 import type { LossReport } from './lost.ts'
-import { groupRows, isUnscored, type MemberRow } from './row-record.ts'
 
 /** How a trainer reads rows, which decides the form they come in. */
 export interface Training {

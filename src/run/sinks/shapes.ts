@@ -1,6 +1,6 @@
 import type { Group } from '../../base/core/group.ts'
+import { isUnscored, type MemberRow } from '../rows/row-record.ts'
 import { tokenCredit } from './credited-row.ts'
-import { isUnscored, type MemberRow } from './row-record.ts'
 
 /** How the trajectories of a group lie in their trees, which decides who may compute advantages. */
 export interface GroupShape {

@@ -9,7 +9,7 @@ import type { Instrument } from '../../engine/rollout/attempt.ts'
 import { offered } from '../settings/offered.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { defaults, type Settings } from '../settings/settings.ts'
-import { runPaths } from '../store/run-folder.ts'
+import { readManifest, runPaths } from '../store/run-folder.ts'
 import type { EarlyStop, Listen, RunEvent, Together, Warned, WorkerStatus } from './events.ts'
 import { listenAll, tellTogether } from './events.ts'
 import { type GroupsTally, openRunTally } from './run-tally.ts'
@@ -45,7 +45,7 @@ export interface ObserverNotes {
 
 /** The settings that observers read; missing ones have their default. */
 export type ObserverSettings = Partial<
-  Pick<Settings, 'metricsPort' | 'metrics' | 'traces' | 'notify' | 'sentinels'>
+  Pick<Settings, 'metricsPort' | 'metrics' | 'track' | 'traces' | 'notify' | 'sentinels'>
 >
 
 /** What observers need of the run. */
@@ -82,9 +82,10 @@ export async function openObservers(
   const open = async (): Promise<void> => {
     const events = openEventsFile(runPaths(out).events)
     add({ listen: events.listen, closes: events })
-    const { metricsPort, metrics, traces } = settings
+    const { metricsPort, metrics, track, traces } = settings
     if (metricsPort !== undefined) add(await openServedMetrics(metricsPort, tell))
-    if (metrics !== undefined) add(await openCurves(metrics))
+    const tracks = [...(metrics === undefined ? [] : [metrics]), ...(track ?? [])]
+    for (const name of tracks) add(await openTracking(name, context))
     if (traces !== undefined) {
       const { counts, ...observer } = await openTracing(traces, run)
       add(observer)
@@ -131,12 +132,16 @@ async function openServedMetrics(port: number, tell: (line: string) => void): Pr
   return { listen: metrics.listen, instrument: watchSamples(metrics.listen), closes: served }
 }
 
-async function openCurves(metrics: string): Promise<Observer> {
-  const { openTensorBoard } = await import('./telemetry/tensorboard.ts')
-  const curves = await openNamed(`--metrics ${metrics}`, async () =>
-    openTensorBoard(metrics.slice('tensorboard:'.length)),
-  )
-  return { listen: curves.listen, closes: curves }
+async function openTracking(name: string, { out, tell }: ObserverContext): Promise<Observer> {
+  const { openNamedTracker } = await import('./trackers/open-tracker.ts')
+  const run = {
+    name: basename(resolve(out)),
+    folder: out,
+    settings: async () => (await readManifest(out)).config,
+  }
+  const options = { tell, variables: process.env }
+  const tracker = await openNamed(`--track ${name}`, () => openNamedTracker(name, run, options))
+  return { listen: tracker.listen, closes: tracker }
 }
 
 async function openTracing(

@@ -1,18 +1,19 @@
 import {
-  arithmetic,
-  asNumber,
-  compare,
-  equals,
-  negate,
+  applySign,
+  calculate,
+  callMethod,
+  iterateData,
+  lengthOfData,
+  PLAIN,
   type PythonDict,
   PythonError,
-  PythonFloat,
   type PythonKey,
   type PythonNumber,
   type PythonValue,
   repr,
   requireHashable,
-  roundFloat,
+  round,
+  sortedItems,
   typeName,
 } from '@espalier/text/python'
 
@@ -50,29 +51,14 @@ export function hasKey(dict: PythonDict, key: PythonValue): key is PythonKey {
 }
 
 /** Python's iteration: a string by its characters, a dict by its keys. */
-export function iterate(value: PythonValue): readonly PythonValue[] {
-  if (Array.isArray(value)) return value
-  if (typeof value === 'string') return [...value]
-  if (value instanceof Map) return [...value.keys()]
-  throw typeError(`'${typeName(value)}' object is not iterable`)
-}
+export const iterate = (value: PythonValue): readonly PythonValue[] =>
+  Array.isArray(value) ? value : ([...iterateData(value)] as PythonValue[])
 
-/** Python's `len`. */
-export function lengthOf(value: PythonValue): number {
-  if (Array.isArray(value)) return value.length
-  if (typeof value === 'string') return [...value].length
-  if (value instanceof Map) return value.size
-  throw typeError(`object of type '${typeName(value)}' has no len()`)
-}
+export { lengthOfData as lengthOf }
 
 /** The method `count` of lists and strings, which other types lack. */
-export function countIn(container: PythonValue, item: PythonValue): number {
-  if (Array.isArray(container)) {
-    return container.filter(candidate => candidate === item || equals(candidate, item)).length
-  }
-  if (typeof container === 'string') return container.split(item as string).length - 1
-  throw attributeError(container, 'count')
-}
+export const countIn = (container: PythonValue, item: PythonValue): number =>
+  callMethod(container, 'count', { positional: [item] }) as number
 
 /** The value as a list about to be changed by its method `method`, which other types lack. */
 export function toList(value: PythonValue, method: 'append' | 'extend'): PythonValue[] {
@@ -81,10 +67,7 @@ export function toList(value: PythonValue, method: 'append' | 'extend'): PythonV
 }
 
 /** The method `lower` of strings. */
-export function lower(value: PythonValue): string {
-  if (typeof value === 'string') return value.toLowerCase()
-  throw attributeError(value, 'lower')
-}
+export const lower = (value: PythonValue): string => callMethod(value, 'lower') as string
 
 /** Python's `needle in text`, a search for a substring. */
 export function isInText(needle: PythonValue, text: string): boolean {
@@ -92,75 +75,15 @@ export function isInText(needle: PythonValue, text: string): boolean {
   throw typeError(`'in <string>' requires string as left operand, not ${typeName(needle)}`)
 }
 
-type Operator = '+' | '-' | '*'
-
 /**
  * Python's `+`, `-` and `*`. The optional `sign` is how a failure names the operator, which for a
  * statement like `total += price` is `+=`.
  */
-export function combine(
+export const combine = (
   left: PythonValue,
-  operator: Operator,
+  operator: '+' | '-' | '*',
   { right, sign = operator }: { readonly right: PythonValue; readonly sign?: string },
-): PythonValue {
-  const small = combineSmall(left, operator, right)
-  if (small !== undefined) return small
-  const one = asNumber(left)
-  const other = asNumber(right)
-  if (one !== undefined && other !== undefined) return arithmetic(operator, one, other)
-  const sequence = operator === '*' ? repeated(left, right) : concatenated(left, operator, right)
-  if (sequence !== undefined) return sequence
-  throw typeError(
-    `unsupported operand type(s) for ${sign}: '${typeName(left)}' and '${typeName(right)}'`,
-  )
-}
-
-/** The common case, ints whose result is exact as a number. */
-function combineSmall(
-  left: PythonValue,
-  operator: Operator,
-  right: PythonValue,
-): number | undefined {
-  if (!Number.isSafeInteger(left) || !Number.isSafeInteger(right)) return undefined
-  const [one, other] = [left as number, right as number]
-  const result = operator === '+' ? one + other : operator === '-' ? one - other : one * other
-  // Adding 0 turns a negative zero, which ints do not have, into zero.
-  return Number.isSafeInteger(result) ? result + 0 : undefined
-}
-
-/** Longer sequences than this are refused; Python would build them until memory ends. */
-const MAXIMUM_LENGTH = 100_000_000
-
-function repeated(left: PythonValue, right: PythonValue): PythonValue | undefined {
-  const [sequence, count] = isSequence(left) ? [left, right] : [right, left]
-  if (!isSequence(sequence)) return undefined
-  const times = asNumber(count)
-  if (times === undefined || times instanceof PythonFloat) {
-    throw typeError(`can't multiply sequence by non-int of type '${typeName(count)}'`)
-  }
-  const copies = Math.max(0, Number(times))
-  if (copies * sequence.length > MAXIMUM_LENGTH) throw new PythonError('MemoryError', '')
-  if (typeof sequence === 'string') return sequence.repeat(copies)
-  return Array.from({ length: copies }, () => sequence).flat()
-}
-
-const isSequence = (value: PythonValue): value is string | readonly PythonValue[] =>
-  typeof value === 'string' || Array.isArray(value)
-
-function concatenated(
-  left: PythonValue,
-  operator: Operator,
-  right: PythonValue,
-): PythonValue | undefined {
-  if (operator !== '+') return undefined
-  if (typeof left === 'string') {
-    if (typeof right === 'string') return left + right
-    throw typeError(`can only concatenate str (not "${typeName(right)}") to str`)
-  }
-  if (!Array.isArray(left)) return undefined
-  if (Array.isArray(right)) return [...left, ...right]
-  throw typeError(`can only concatenate list (not "${typeName(right)}") to list`)
-}
+): PythonValue => calculate(PLAIN, operator, [left, right], sign) as PythonValue
 
 /** Python's `sum` of any iterable of values, from the int 0. */
 export function sumOf(values: readonly PythonValue[]): PythonValue {
@@ -168,37 +91,15 @@ export function sumOf(values: readonly PythonValue[]): PythonValue {
 }
 
 /** Python's `sorted`, as a new list. */
-export function sortedList(value: PythonValue): PythonValue[] {
-  return [...iterate(value)].sort((left, right) =>
-    compare('<', left, right) ? -1 : compare('<', right, left) ? 1 : 0,
-  )
-}
+export const sortedList = (value: PythonValue): PythonValue[] =>
+  sortedItems(PLAIN, iterate(value), {}) as PythonValue[]
 
 /** Python's unary minus. */
-export function negated(value: PythonValue): PythonValue {
-  const number = asNumber(value)
-  if (number === undefined) throw typeError(`bad operand type for unary -: '${typeName(value)}'`)
-  return negate(number)
-}
+export const negated = (value: PythonValue): PythonValue =>
+  applySign(PLAIN, '-', value) as PythonValue
 
 /** Python's `round(x, 2)`: an int stays as it is, a float goes to cents. */
-export function roundToCents(value: PythonValue): PythonNumber {
-  if (value instanceof PythonFloat) return new PythonFloat(roundCents(value.value))
-  const number = asNumber(value)
-  if (number === undefined) {
-    throw typeError(`type ${typeName(value)} doesn't define __round__ method`)
-  }
-  return number
-}
-
-/** A double to cents, half to even on its exact value. */
-export function roundCents(value: number): number {
-  // toFixed is exact too, except that it takes the few exact ties away from zero.
-  if (value === 0) return value
-  const eighths = value * 8
-  const isTie = Number.isInteger(eighths) && eighths % 2 !== 0
-  return isTie || Math.abs(value) > 1e15 ? roundFloat(value, 2) : Number(value.toFixed(2))
-}
+export const roundToCents = (value: PythonValue): PythonNumber => round(value, 2) as PythonNumber
 
 /** A deep copy of containers; scalars are never changed and so are shared. */
 export function copy(value: PythonValue): PythonValue {

@@ -1,5 +1,5 @@
-import type { PythonDict, PythonValue } from '@espalier/text/python'
-import { readLiteral } from '@espalier/text/python'
+import type { Block, Expression, PythonDict, PythonValue } from '@espalier/text/python'
+import { literalValue, parseModule } from '@espalier/text/python'
 
 /**
  * A constructor call in a Python source, such as `Task(user_id="…", actions=[…])`: its name and its
@@ -13,38 +13,59 @@ export interface Construction {
 /** A literal, a construction, or a list of constructions. */
 export type Construct = PythonValue | Construction | readonly Construction[]
 
+/** What a source assigns to a variable. */
+function assigned(source: string, variable: string): Expression {
+  for (const statement of parseModule(source)) {
+    const targets =
+      statement.kind === 'assign'
+        ? statement.targets
+        : statement.kind === 'annotate'
+          ? [statement.target]
+          : []
+    const isWanted = targets.some(target => target.kind === 'name' && target.name === variable)
+    if (isWanted && 'value' in statement && statement.value) return statement.value
+  }
+  throw new Error(`The source assigns nothing to ${variable}.`)
+}
+
 /** Reads the list of constructions that the source assigns to a variable. */
 export function readAssignment(source: string, variable: string): readonly Construction[] {
-  const reader = readerAt(source, assignmentOffset(source, variable))
-  return readConstructions(reader)
+  const value = assigned(source, variable)
+  if (value.kind === 'list') return value.items.map(readConstruction)
+  throw new Error(`Expected a list in ${variable}, found ${describe(value)}.`)
 }
 
 /** Reads the literal that the source assigns to a variable. */
-export function readAssignedLiteral(source: string, variable: string): PythonValue {
-  return readLiteral(source, assignmentOffset(source, variable)).value
-}
-
-function assignmentOffset(source: string, variable: string): number {
-  const match = new RegExp(`^${variable}[ \\t]*=[ \\t]*`, 'm').exec(source)
-  if (match === null) throw new Error(`The source assigns nothing to ${variable}.`)
-  return match.index + match[0].length
-}
+export const readAssignedLiteral = (source: string, variable: string): PythonValue =>
+  literalValue(assigned(source, variable))
 
 /** Reads the literal that the method `get_info` of a tool returns. */
 export function readToolSchema(source: string): PythonDict {
-  const method = Math.max(0, source.indexOf('def get_info'))
-  const result = /^[ \t]+return[ \t]+/m.exec(source.slice(method))
-  if (result === null) throw new Error('The source has no get_info that returns.')
-  const { value } = readLiteral(source, method + result.index + result[0].length)
+  const result = returned(parseModule(source))
+  if (result === undefined) throw new Error('The source has no get_info that returns.')
+  const value = literalValue(result)
   if (value instanceof Map) return value
   throw new Error('What get_info returns is not a dict.')
 }
 
+/** What the first function `get_info` of a module or of its classes returns. */
+function returned(block: Block): Expression | undefined {
+  for (const statement of block) {
+    if (statement.kind === 'function' && statement.shape.name === 'get_info') {
+      const result = statement.body.find(each => each.kind === 'return')
+      if (result?.kind === 'return' && result.value) return result.value
+    }
+    const inner = statement.kind === 'class' ? returned(statement.body) : undefined
+    if (inner) return inner
+  }
+  return undefined
+}
+
 /** The names in a list such as `ALL_TOOLS = [Calculate, Think]`. */
 export function readNames(source: string, variable: string): readonly string[] {
-  const start = assignmentOffset(source, variable)
-  const end = source.indexOf(']', start)
-  return source.slice(start, end < 0 ? undefined : end).match(/[A-Za-z_]\w*/g) ?? []
+  const value = assigned(source, variable)
+  const items = value.kind === 'list' || value.kind === 'tuple' ? value.items : []
+  return items.flatMap(item => (item.kind === 'name' ? [item.name] : []))
 }
 
 /** The triple-quoted f-strings of a source, as templates with their placeholders, in order. */
@@ -69,88 +90,38 @@ export function fillTemplate(template: string, values: Readonly<Record<string, s
   })
 }
 
-interface LiteralReader {
-  readonly source: string
-  offset: number
-}
+const describe = (expression: Expression): string =>
+  expression.kind === 'call' && expression.called.kind === 'name'
+    ? `${expression.called.name}(…)`
+    : `an expression (${expression.kind})`
 
-const SPACE = /(?:[ \t\r\n]+|#[^\n]*)*/y
+const isConstruction = (expression: Expression): boolean =>
+  expression.kind === 'call' &&
+  expression.called.kind === 'name' &&
+  /^[A-Z]/.test(expression.called.name)
 
-function readerAt(source: string, offset: number): LiteralReader {
-  const reader = { source, offset }
-  skipSpace(reader)
-  return reader
-}
-
-function skipSpace(reader: LiteralReader): void {
-  SPACE.lastIndex = reader.offset
-  SPACE.test(reader.source)
-  reader.offset = SPACE.lastIndex
-}
-
-function accept(reader: LiteralReader, symbol: string): boolean {
-  if (reader.source[reader.offset] !== symbol) return false
-  reader.offset++
-  skipSpace(reader)
-  return true
-}
-
-function expect(reader: LiteralReader, symbol: string): void {
-  if (accept(reader, symbol)) return
-  const line = reader.source.slice(0, reader.offset).split('\n').length
-  const found = reader.source[reader.offset] ?? 'the end'
-  throw new Error(`Expected "${symbol}" at line ${line}, found ${found}.`)
-}
-
-const NAME = /[A-Za-z_]\w*/y
-
-function readName(reader: LiteralReader): string | undefined {
-  NAME.lastIndex = reader.offset
-  const name = NAME.exec(reader.source)?.[0]
-  if (name === undefined) return undefined
-  reader.offset += name.length
-  skipSpace(reader)
-  return name
-}
-
-function readConstructions(reader: LiteralReader): readonly Construction[] {
-  const found: Construction[] = []
-  expect(reader, '[')
-  while (!accept(reader, ']')) {
-    found.push(readConstruction(reader))
-    if (!accept(reader, ',')) {
-      expect(reader, ']')
-      break
-    }
+function readConstruction(expression: Expression): Construction {
+  if (
+    expression.kind !== 'call' ||
+    expression.called.kind !== 'name' ||
+    !isConstruction(expression)
+  ) {
+    throw new Error(`Expected a call such as Task(…), found ${describe(expression)}.`)
   }
-  return found
-}
-
-function readConstruction(reader: LiteralReader): Construction {
-  const name = readName(reader)
-  if (name === undefined) expect(reader, 'Task')
-  expect(reader, '(')
   const fields = new Map<string, Construct>()
-  while (!accept(reader, ')')) {
-    const field = readName(reader)
-    expect(reader, '=')
-    fields.set(field ?? '', readConstruct(reader))
-    if (!accept(reader, ',')) {
-      expect(reader, ')')
-      break
-    }
+  for (const { name, value } of expression.arguments) {
+    if (name === undefined)
+      throw new Error(`${describe(expression)} has an argument without a name.`)
+    fields.set(name, readConstruct(value))
   }
-  return { name: name as string, fields }
+  return { name: expression.called.name, fields }
 }
 
-/** A list whose first item is a call is a list of constructions; everything else is a literal. */
-const CONSTRUCTIONS = /\[(?:[ \t\r\n]+|#[^\n]*)*[A-Z]\w*\(/y
-
-function readConstruct(reader: LiteralReader): Construct {
-  CONSTRUCTIONS.lastIndex = reader.offset
-  if (CONSTRUCTIONS.test(reader.source)) return readConstructions(reader)
-  const { value, end } = readLiteral(reader.source, reader.offset)
-  reader.offset = end
-  skipSpace(reader)
-  return value
+/** A list whose first item is a construction is a list of constructions; everything else is a literal. */
+function readConstruct(expression: Expression): Construct {
+  const isList = expression.kind === 'list' && expression.items[0] !== undefined
+  if (isList && isConstruction(expression.items[0] as Expression)) {
+    return expression.items.map(readConstruction)
+  }
+  return isConstruction(expression) ? readConstruction(expression) : literalValue(expression)
 }

@@ -1,10 +1,32 @@
-import type { PythonValue } from '@espalier/text/python'
-import { calculate } from './calculator/calculate.ts'
+import {
+  arithmeticDouble,
+  evaluateArithmetic,
+  formatFloat,
+  PythonError,
+  type PythonValue,
+  roundFloat,
+} from '@espalier/text/python'
 import { isInText, iterate, typeError } from './operations.ts'
 import { type TauTool, tauTool } from './tool.ts'
 
 /** The tool that ends a conversation. */
 export const TRANSFER = 'transfer_to_human_agents'
+
+const ALLOWED = /^[0-9+\-*/(). ]*$/
+
+/**
+ * What Python's `eval` would make of an arithmetic expression, rounded to cents and printed, or the
+ * error it would report. Nothing is ever evaluated as code.
+ */
+export function calculate(expression: string): string {
+  if (!ALLOWED.test(expression)) return 'Error: invalid characters in expression'
+  try {
+    return formatFloat(roundFloat(arithmeticDouble(evaluateArithmetic(expression)), 2))
+  } catch (error) {
+    if (error instanceof PythonError) return `Error: ${error.message}`
+    throw error
+  }
+}
 
 /** `calculate`: arithmetic on what a policy wrote. */
 export const calculateTool: TauTool = tauTool('calculate', ['expression'], (_, { expression }) =>

@@ -1,11 +1,11 @@
+import type { Block, Statement } from '@espalier/text/python'
+import { parseModule } from '@espalier/text/python'
 import type { Checkout } from './data/checkout.ts'
 import { Frame } from './program/compile/scope.ts'
 import { compileBlock } from './program/compile/statement.ts'
 import { formatFields } from './program/format.ts'
 import { indent } from './program/lines.ts'
 import { str } from './program/show.ts'
-import { parseModule } from './program/source/parse.ts'
-import type { Block, Statement } from './program/source/syntax.ts'
 import { Module, type Value } from './program/values.ts'
 import type { GoldenAction, Scenario, Tau2Task } from './task.ts'
 

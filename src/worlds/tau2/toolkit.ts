@@ -1,5 +1,5 @@
+import { argument } from './program/arguments.ts'
 import { attributeOf, setAttribute } from './program/attributes.ts'
-import { argument } from './program/methods/define.ts'
 import { isIn } from './program/operators.ts'
 import {
   EnumMember,

@@ -1,9 +1,9 @@
 import type { PythonValue } from '@espalier/text/python'
 import { dumps, parseJson, str } from '@espalier/text/python'
-import { calculate } from '../../../src/worlds/tau/calculator/calculate.ts'
 import { canonical } from '../../../src/worlds/tau/canonical.ts'
 import { formatMetrics, measure } from '../../../src/worlds/tau/metrics.ts'
 import { roundToCents } from '../../../src/worlds/tau/operations.ts'
+import { calculate } from '../../../src/worlds/tau/shared-tools.ts'
 import { differ, firstOf, type Problem, sha256, type TauRow } from './source.ts'
 
 export function checkValue(row: TauRow): Problem {

@@ -8,7 +8,7 @@ import type { Run } from '../../../src/base/core/row.ts'
 import { offsetsOf } from '../../../src/base/math/batch.ts'
 import { pathLoss } from '../../../src/base/math/paths.ts'
 import { lossNamed, type NamedOptions } from '../../../src/base/math/registry.ts'
-import { pathsOf } from '../../../src/run/sinks/paths.ts'
+import { pathsOf } from '../../../src/run/rows/paths.ts'
 
 interface NeutralRow {
   readonly trajectory: TrajectoryId

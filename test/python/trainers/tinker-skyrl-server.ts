@@ -15,8 +15,8 @@ import {
 } from '../../../src/engine/policies/tinker/session.ts'
 import { openEstimate } from '../../../src/engine/weigh/estimate.ts'
 import { openTinkerTrainer } from '../../../src/learn/learn/tinker/trainer.ts'
+import { groupRows } from '../../../src/run/rows/row-record.ts'
 import { rollGroups } from '../../../src/run/run/roll-groups.ts'
-import { groupRows } from '../../../src/run/sinks/row-record.ts'
 import { openByteRenderer } from '../../rolling.ts'
 
 const steps = 14

@@ -1,7 +1,6 @@
 import { type ForeignRanges, markForeignWithin, type TemplateInput } from '../jinja/foreign.ts'
 import { type Condition, HiddenContents, type Hole } from '../jinja/hidden.ts'
 import type { Moment } from '../jinja/run.ts'
-import { formatTime } from '../jinja/strftime.ts'
 import { compileTemplate, type Rendering } from '../jinja/template.ts'
 import {
   type Content,
@@ -11,6 +10,7 @@ import {
   textOf,
 } from '../message.ts'
 import { parseJson } from '../python/json.ts'
+import { formatTime, localTime } from '../python/strftime.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
 import { holdLoop } from '../signals/index.ts'
 import { openControlMatcher } from '../tokenizers/control-matcher.ts'
@@ -149,7 +149,7 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
       },
       spellsControl: toInput.spellsControl,
       isNow: moments =>
-        moments.every(({ format, written }) => formatTime(format, clock()) === written),
+        moments.every(({ format, written }) => formatTime(format, localTime(clock())) === written),
     }
   }
 }

@@ -1,14 +1,22 @@
 import { asNumber } from '../python/compare.ts'
+import { DICT_METHODS } from '../python/methods/container.ts'
+import { methodsOf } from '../python/methods/methods.ts'
+import type { Method } from '../python/signature.ts'
+import {
+  characterAt,
+  pick,
+  pickText,
+  type SliceBounds,
+  type SliceRange,
+  sliceRange,
+  span,
+} from '../python/slice.ts'
+import { plain } from '../python/text/text.ts'
 import { PythonFloat, PythonSet, PythonTuple } from '../python/value.ts'
-import { methodsOf } from './methods/methods.ts'
-import { DICT_METHODS } from './methods/methods-container.ts'
 import { lookUp } from './operations.ts'
 import type { Run } from './run.ts'
 import { charge, spend } from './run.ts'
-import type { Method } from './signature.ts'
-import { TemplateText } from './template-text.ts'
-import { characterOffsets, isNarrow, joinTexts, plain, sliceText, toMarkup } from './text.ts'
-import type { Behaviour, Dict, Text, Value } from './value.ts'
+import type { Behaviour, Dict, Value } from './value.ts'
 import {
   isText,
   Namespace,
@@ -19,7 +27,6 @@ import {
   typeOf,
   Undefined,
   undefinedMember,
-  valueError,
 } from './value.ts'
 
 /** Jinja's `object.name`: an attribute first, then an item. */
@@ -79,7 +86,7 @@ export function findAttribute(object: Value, name: string): Value | undefined {
   const methods = methodsOf(object)
   const method = methods?.get(name)
   if (method === undefined) return numberAttribute(object, name) ?? groupAttribute(object, name)
-  if (method.isRefused) return refusedAttribute(object, name)
+  if (method.changes) return refusedAttribute(object, name)
   return new TemplateObject('builtin_function_or_method', BOUND, { method, object, name })
 }
 
@@ -93,7 +100,7 @@ interface BoundMethod {
 const BOUND: Behaviour = {
   call: (run, input, state) => {
     const { method, object } = state as BoundMethod
-    return method.call(run, object, input)
+    return method.call(run, object, input) as Value
   },
   show: state => {
     const { name, object } = state as BoundMethod
@@ -145,118 +152,29 @@ function toIndex(key: Value): number | undefined {
   return typeof key === 'boolean' ? Number(key) : undefined
 }
 
-function characterAt(text: Text, index: number): Text | undefined {
-  const source = plain(text)
-  if (isNarrow(source)) {
-    const offset = index < 0 ? index + source.length : index
-    return offset >= 0 && offset < source.length ? sliceText(text, offset, offset + 1) : undefined
-  }
-  const offsets = characterOffsets(source)
-  const position = index < 0 ? index + offsets.length - 1 : index
-  const [start, end] = [offsets[position], offsets[position + 1]]
-  return start === undefined || end === undefined ? undefined : sliceText(text, start, end)
-}
-
-/** The bounds of a slice as written: start, stop, step. */
-export type SliceBounds = readonly [Value, Value, Value]
-
 /** Python's `object[start:stop:step]`. */
 export function getSlice(run: Run, object: Value, bounds: SliceBounds): Value {
   if (object instanceof Undefined) object.raise()
-  const start = toBound(bounds[0])
-  const stop = toBound(bounds[1])
-  const step = toBound(bounds[2]) ?? 1
-  if (step === 0) valueError('slice step cannot be zero')
-  if (isText(object)) return sliceOfText(run, object, { start, stop, step })
+  const range = sliceRange(bounds)
+  if (isText(object)) {
+    charge(run, object)
+    if (range.step !== 1) spend(run, 12 * Math.ceil(plain(object).length / Math.abs(range.step)))
+    return pickText(object, range)
+  }
   const items = sequenceItems(object)
-  if (items === undefined) return sliceOfObject(object, { start, stop, step })
+  if (items === undefined) return sliceOfObject(object, range)
   spend(run, items.length)
-  const picked = pick(items, { start, stop, step })
+  const picked = pick(items, range)
   return object instanceof PythonTuple ? new PythonTuple(picked) : picked
 }
 
-function sliceOfObject(object: Value, range: Range): Value {
+function sliceOfObject(object: Value, range: SliceRange): Value {
   if (object instanceof TemplateObject) {
     const { slice, length } = object.behaviour
     if (slice && length) {
-      const { first, count } = span(length(object.state), range)
-      return slice(first, count, range.step)
+      return slice(span(length(object.state), range), range.step)
     }
   }
   if (object instanceof Map) return typeError("unhashable type: 'slice'")
   return typeError(`'${typeOf(object)}' object is not subscriptable`)
-}
-
-interface Range {
-  readonly start: number | undefined
-  readonly stop: number | undefined
-  readonly step: number
-}
-
-function toBound(value: Value): number | undefined {
-  if (value === null) return undefined
-  if (typeof value === 'number' && Number.isInteger(value)) return value
-  if (typeof value === 'boolean') return Number(value)
-  if (typeof value === 'bigint')
-    return value < 0n ? -Number.MAX_SAFE_INTEGER : Number.MAX_SAFE_INTEGER
-  return typeError('slice indices must be integers or None or have an __index__ method')
-}
-
-/** The indices that a slice covers: the first one, and how many. */
-function span(length: number, { start, stop, step }: Range): { first: number; count: number } {
-  const low = step > 0 ? 0 : -1
-  const high = low + length
-  const from = start ?? (step > 0 ? 0 : Number.POSITIVE_INFINITY)
-  const to = stop ?? (step > 0 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY)
-  const first = Math.min(high, Math.max(low, from < 0 ? from + length : from))
-  const last = Math.min(high, Math.max(low, to < 0 ? to + length : to))
-  return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
-}
-
-function pick(items: readonly Value[], range: Range): Value[] {
-  const { first, count } = span(items.length, range)
-  if (range.step === 1) return items.slice(first, first + count)
-  return Array.from({ length: count }, (_, index) => items[first + index * range.step] as Value)
-}
-
-function sliceOfText(run: Run, text: Text, range: Range): Text {
-  const source = plain(text)
-  charge(run, text)
-  if (isNarrow(source)) {
-    const { first, count } = span(source.length, range)
-    if (range.step === 1) return sliceText(text, first, first + count)
-    if (typeof text === 'string') {
-      spend(run, 4 * count)
-      return pickUnits(text, { first, count, step: range.step })
-    }
-  }
-  const offsets = characterOffsets(source)
-  const { first, count } = span(offsets.length - 1, range)
-  const offset = (index: number): number => offsets[index] as number
-  if (range.step === 1) return sliceText(text, offset(first), offset(first + count))
-  spend(run, 12 * count)
-  const parts: Text[] = []
-  for (let index = 0; index < count; index++) {
-    const at = first + index * range.step
-    parts.push(sliceText(text, offset(at), offset(at + 1)))
-  }
-  const joined = joinTexts(parts)
-  return text instanceof TemplateText && text.markup ? toMarkup(joined) : joined
-}
-
-const CHUNK = 8192
-
-/** Every `step`-th unit of a text whose characters are single units. */
-function pickUnits(
-  text: string,
-  { first, count, step }: { readonly first: number; readonly count: number; readonly step: number },
-): string {
-  const units = new Uint16Array(count)
-  for (let index = 0; index < count; index++) units[index] = text.charCodeAt(first + index * step)
-  let result = ''
-  for (let start = 0; start < count; start += CHUNK) {
-    const chunk = units.subarray(start, start + CHUNK) as unknown as number[]
-    result += String.fromCharCode.apply(null, chunk)
-  }
-  return result
 }

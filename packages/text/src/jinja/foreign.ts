@@ -1,7 +1,7 @@
 import type { PythonDict, PythonKey, PythonValue } from '../python/value.ts'
 import { PythonTuple } from '../python/value.ts'
 import { TemplateText } from './template-text.ts'
-import { foreignText, makeText } from './text.ts'
+import { foreignOf, foreignText, makeText } from './text.ts'
 import type { Dict, Text, Value } from './value.ts'
 import { sequenceItems } from './value.ts'
 
@@ -69,7 +69,7 @@ export function keyValues(dict: Dict): Value[] {
 
 /** Remembers that a text from outside became a key of the dict. */
 export function rememberKey(dict: Dict, key: Text): void {
-  if (typeof key === 'string' || key.foreign.length === 0) return
+  if (typeof key === 'string' || foreignOf(key).length === 0) return
   foreignKeys.set(dict, new Set([...(foreignKeys.get(dict) ?? []), key.text]))
 }
 

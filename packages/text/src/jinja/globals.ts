@@ -1,56 +1,50 @@
 import { PythonError } from '../python/error.ts'
+import { type RangeParts, readRange, showRange } from '../python/range.ts'
+import { formatTime, localTime } from '../python/strftime.ts'
+import { plain } from '../python/text/text.ts'
 import { fromEntries, setItem } from './dict.ts'
 import { copyDict } from './foreign.ts'
 import { toList, unpack, walk } from './iteration.ts'
-import { requireInt } from './methods/methods-split.ts'
 import type { Run } from './run.ts'
 import { spend } from './run.ts'
 import { printable } from './show.ts'
-import { formatTime } from './strftime.ts'
-import { markLike, plain } from './text.ts'
+import { markLike } from './text.ts'
 import type { Callable, Dict, Input, Value } from './value.ts'
-import { isText, Namespace, TemplateObject, typeError, valueError } from './value.ts'
+import { isText, Namespace, TemplateObject, typeError } from './value.ts'
 
 /** As many items as Jinja's sandbox lets a range have. */
 const MAXIMUM_RANGE = 100_000
 
 const range: Callable = (_, { positional }) => {
-  if (positional.length < 1 || positional.length > 3) {
-    typeError(`range expected 1 to 3 arguments, got ${positional.length}`)
-  }
-  const numbers = positional.map(value => requireInt(value, 0))
-  const [start, stop, step] =
-    numbers.length === 1
-      ? [0, numbers[0] as number, 1]
-      : [numbers[0] as number, numbers[1] as number, numbers[2] ?? 1]
-  if (step === 0) valueError('range() arg 3 must not be zero')
-  const length = Math.max(0, Math.ceil((stop - start) / step))
-  if (length > MAXIMUM_RANGE) {
+  const parts = readRange(positional)
+  if (parts.length > MAXIMUM_RANGE) {
     throw new PythonError(
       'OverflowError',
       `Range too big. The sandbox blocks ranges larger than MAX_RANGE (${MAXIMUM_RANGE}).`,
     )
   }
-  return rangeObject(start, step, length)
+  return rangeObject(parts)
 }
 
-function rangeObject(start: number, step: number, length: number): TemplateObject {
-  const stop = start + step * length
+function rangeObject(parts: RangeParts): TemplateObject {
+  const { start, stop, step, length } = parts
+  const at = (index: number): number => start + index * step
   return new TemplateObject('range', {
-    items: () => rangeItems(start, step, length),
+    items: () => rangeItems(parts),
     length: () => length,
     item: index => {
       const position = index < 0 ? index + length : index
-      return position >= 0 && position < length ? start + position * step : undefined
+      return position >= 0 && position < length ? at(position) : undefined
     },
-    slice: (first, count, every) => rangeObject(start + first * step, step * every, count),
+    slice: ({ first, last, count }, every) =>
+      rangeObject({ start: at(first), stop: at(last), step: step * every, length: count }),
     attribute: name =>
       name === 'start' ? start : name === 'step' ? step : name === 'stop' ? stop : undefined,
-    show: () => `range(${start}, ${stop}${step === 1 ? '' : `, ${step}`})`,
+    show: () => showRange(parts),
   })
 }
 
-function rangeItems(start: number, step: number, length: number): Value[] {
+function rangeItems({ start, step, length }: RangeParts): Value[] {
   const items: Value[] = []
   for (let index = 0; index < length; index++) items.push(start + index * step)
   return items
@@ -131,7 +125,7 @@ const strftimeNow: Callable = (run, { positional: [format], named }) => {
       'The template asks for the time with strftime_now(), but no clock was given (options.clock).',
     )
   }
-  const written = formatTime(plain(wanted), run.clock())
+  const written = formatTime(plain(wanted), localTime(run.clock()))
   run.moments.push({ format: plain(wanted), written })
   return markLike(written, wanted)
 }

@@ -1,9 +1,10 @@
+import { countCharacters } from '../python/text/text.ts'
 import { PythonSet } from '../python/value.ts'
 import { keyValues } from './foreign.ts'
 import type { Run } from './run.ts'
 import { spend } from './run.ts'
 import { TemplateText } from './template-text.ts'
-import { characters, countCharacters } from './text.ts'
+import { characters } from './text.ts'
 import type { Behaviour, Value } from './value.ts'
 import {
   isText,

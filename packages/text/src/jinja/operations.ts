@@ -1,26 +1,14 @@
-import {
-  asNumber,
-  compare,
-  compareNumbers,
-  equals,
-  findKey,
-  requireHashable,
-} from '../python/compare.ts'
-import type { PythonNumber } from '../python/number.ts'
-import { arithmetic, negate } from '../python/number.ts'
-import type { PythonKey, PythonValue } from '../python/value.ts'
-import { PythonFloat, PythonTuple } from '../python/value.ts'
-import { escapeHtml } from './filters/html.ts'
+import { compare, compareNumbers, equals, findKey, requireHashable } from '../python/compare.ts'
+import { add as addValues, applySign as sign, calculate as work } from '../python/operators.ts'
+import { askText, plain } from '../python/text/text.ts'
+import type { PythonKey } from '../python/value.ts'
+import { PythonFloat, PythonText } from '../python/value.ts'
 import { isIterable, lengthOf, walk } from './iteration.ts'
-import { formatPercent } from './methods/format-percent.ts'
 import type { ArithmeticOperator } from './parse/syntax.ts'
 import type { Run } from './run.ts'
-import { charge, chargeDeeply, spend, spendText } from './run.ts'
-import { TemplateText } from './template-text.ts'
-import { askText, isMarkup, joinTexts, plain, sizeOf, toMarkup } from './text.ts'
-import type { Dict, Text, Value } from './value.ts'
+import { charge, chargeDeeply } from './run.ts'
+import type { Dict, Value } from './value.ts'
 import {
-  isList,
   isText,
   Namespace,
   sequenceItems,
@@ -51,7 +39,7 @@ function isTrueObject(value: Exclude<Value, null>): boolean {
   if (Array.isArray(value)) return value.length > 0
   if (value instanceof PythonFloat) return value.value !== 0
   if (value instanceof Undefined) return false
-  if (value instanceof TemplateText) return askText(value, isFilled)
+  if (value instanceof PythonText) return askText(value, isFilled)
   return lengthOf(value) !== 0
 }
 
@@ -71,7 +59,7 @@ export function isEqual(run: Run, left: Value, right: Value): boolean {
   }
   if (left === right) return !(left instanceof PythonFloat && Number.isNaN(left.value))
   chargeComparison(run, left, right)
-  return equals(left as PythonValue, right as PythonValue)
+  return equals(left, right)
 }
 
 /** Python's orderings; an undefined value on either side raises. */
@@ -86,26 +74,31 @@ export function isOrdered(
   if (left instanceof Undefined) left.raise()
   if (right instanceof Undefined) right.raise()
   chargeComparison(run, left, right)
-  return compare(operator, left as PythonValue, right as PythonValue)
+  return compare(operator, left, right)
 }
 
 /** The key under which a value is stored in dicts; raises for what Python cannot hash. */
 export function toKey(value: Value): PythonKey {
   if (typeof value === 'string') return value
-  if (value instanceof TemplateText) return value.text
+  if (value instanceof PythonText) return value.text
   if (isIdentity(value)) return typeError(`a '${typeOf(value)}' object cannot be a key here`)
-  return requireHashable(value as PythonValue)
+  return requireHashable(value)
 }
 
 /** Whether Python hashes the value by identity, not by content; no dict here has such keys. */
 const isIdentity = (value: Value): boolean =>
   value instanceof Undefined || value instanceof Namespace || value instanceof TemplateObject
 
+/** The key under which a dict holds a value equal to this one. */
+export function findIn(dict: Dict, key: Value): PythonKey | undefined {
+  if (typeof key === 'string') return dict.has(key) ? key : undefined
+  return isIdentity(key) ? undefined : findKey(dict, toKey(key))
+}
+
 /** Looks a key up in a dict as Python does. */
 export function lookUp(dict: Dict, key: Value): Value | undefined {
   if (typeof key === 'string') return dict.get(key)
-  if (isIdentity(key)) return undefined
-  const found = findKey(dict as Map<PythonKey, PythonValue>, toKey(key))
+  const found = findIn(dict, key)
   return found === undefined ? undefined : dict.get(found)
 }
 
@@ -134,111 +127,16 @@ export function isIn(run: Run, item: Value, container: Value): boolean {
 }
 
 /** Python's `+`. */
-export function add(run: Run, left: Value, right: Value): Value {
-  if (typeof left === 'string' && typeof right === 'string') {
-    const text = left + right
-    if (text.length > run.limits.characters) spendText(run, text.length)
-    return text
-  }
-  if (typeof left === 'number' && typeof right === 'number') return arithmetic('+', left, right)
-  refuseUndefined(left, right)
-  if (isText(left) && isText(right)) return addTexts(run, left, right)
-  if (isList(left) && isList(right)) {
-    spend(run, 8 * (left.length + right.length))
-    return [...left, ...right]
-  }
-  if (left instanceof PythonTuple && right instanceof PythonTuple) {
-    spend(run, 8 * (left.items.length + right.items.length))
-    return new PythonTuple([...left.items, ...right.items])
-  }
-  return addNumbers(left, right)
-}
+export const add = (run: Run, left: Value, right: Value): Value =>
+  addValues(run, left, right) as Value
 
-function addNumbers(left: Value, right: Value): Value {
-  const [one, other] = [asNumber(left), asNumber(right)]
-  if (one !== undefined && other !== undefined) return arithmetic('+', one, other)
-  if (isText(left)) return typeError(`can only concatenate str (not "${typeOf(right)}") to str`)
-  const sequence = sequenceItems(left) ? typeOf(left) : undefined
-  if (sequence !== undefined) {
-    return typeError(`can only concatenate ${sequence} (not "${typeOf(right)}") to ${sequence}`)
-  }
-  return unsupported('+', left, right)
-}
-
-function addTexts(run: Run, left: Text, right: Text): Text {
-  spendText(run, sizeOf(left) + sizeOf(right))
-  // markup escapes what is added to it, from either side
-  if (isMarkup(left) || isMarkup(right)) {
-    return toMarkup(joinTexts([escapeHtml(left), escapeHtml(right)]))
-  }
-  return joinTexts([left, right])
-}
-
-function refuseUndefined(left: Value, right: Value): void {
-  if (left instanceof Undefined) left.raise()
-  if (right instanceof Undefined) right.raise()
-}
-
-function unsupported(operator: string, left: Value, right: Value): never {
-  const name = operator === '**' ? '** or pow()' : operator
-  return typeError(
-    `unsupported operand type(s) for ${name}: '${typeOf(left)}' and '${typeOf(right)}'`,
-  )
-}
-
-/** Python's arithmetic, on numbers and where strings and lists take part in it. */
-export function calculate(
+/** Python's arithmetic, on numbers and on what else takes part in it. */
+export const calculate = (
   run: Run,
   operator: ArithmeticOperator,
   operands: readonly [Value, Value],
-): Value {
-  const [left, right] = operands
-  if (typeof left === 'number' && typeof right === 'number' && operator !== '**') {
-    return arithmetic(operator, left, right)
-  }
-  if (operator === '+') return add(run, left, right)
-  if (operator === '%' && isText(left)) return formatPercent(run, left, right)
-  refuseUndefined(left, right)
-  const [one, other] = [asNumber(left), asNumber(right)]
-  if (one !== undefined && other !== undefined) {
-    if (typeof one === 'bigint' || typeof other === 'bigint' || operator === '**') spend(run, 1000)
-    return arithmetic(operator, one, other)
-  }
-  if (operator === '*') return repeat(run, left, right)
-  return unsupported(operator, left, right)
-}
-
-function repeat(run: Run, left: Value, right: Value): Value {
-  const [sequence, count] = isRepeatable(left) ? [left, right] : [right, left]
-  if (!isRepeatable(sequence)) return unsupported('*', left, right)
-  const times = asNumber(count)
-  if (times === undefined || times instanceof PythonFloat) {
-    return typeError(`can't multiply sequence by non-int of type '${typeOf(count)}'`)
-  }
-  const repetitions = Math.max(0, Number(times))
-  if (isText(sequence)) return repeatText(run, sequence, repetitions)
-  const items = sequenceItems(sequence) as readonly Value[]
-  spend(run, 8 * items.length * repetitions)
-  const repeated: Value[] = []
-  for (let round = 0; round < repetitions; round++) repeated.push(...items)
-  return isList(sequence) ? repeated : new PythonTuple(repeated)
-}
-
-const isRepeatable = (value: Value): boolean => isText(value) || sequenceItems(value) !== undefined
-
-function repeatText(run: Run, text: Text, times: number): Text {
-  spendText(run, plain(text).length * times)
-  if (typeof text === 'string') return text.repeat(times)
-  const repeated = joinTexts(new Array<Text>(times).fill(text))
-  return text.markup ? toMarkup(repeated) : repeated
-}
+): Value => work(run, operator, operands) as Value
 
 /** Python's unary `+` and `-`. */
-export function applySign(operator: '+' | '-', value: Value): Value {
-  if (value instanceof Undefined) value.raise()
-  const number = asNumber(value)
-  if (number === undefined) {
-    return typeError(`bad operand type for unary ${operator}: '${typeOf(value)}'`)
-  }
-  return operator === '-' ? negate(number as PythonNumber) : number
-}
+export const applySign = (run: Run, operator: '+' | '-', value: Value): Value =>
+  sign(run, operator, value) as Value

@@ -1,7 +1,7 @@
 import { PythonError } from '../python/error.ts'
-import { PythonTuple } from '../python/value.ts'
-import { TemplateText } from './template-text.ts'
-import { appendText, emptyText, sizeOf, type Written, writtenText } from './text.ts'
+import { type Runtime, spend, spendText } from '../python/runtime.ts'
+import { PythonText, PythonTuple } from '../python/value.ts'
+import { appendText, emptyText, type Written, writtenText } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { Namespace, TemplateObject } from './value.ts'
 import type { Variables } from './variables.ts'
@@ -26,7 +26,7 @@ export interface Moment {
 }
 
 /** The state of one rendering. */
-export interface Run {
+export interface Run extends Runtime {
   readonly variables: Variables
   readonly limits: Limits
   readonly clock: (() => Date) | undefined
@@ -52,7 +52,7 @@ export interface Run {
 }
 
 /** Stops a rendering that does too much or takes too long; else it may go on for a while. */
-function renew(run: Run): void {
+export function renew(run: Run): void {
   const { steps, seconds } = run.limits
   if (run.steps + run.later < 0) {
     throw new PythonError(
@@ -72,12 +72,6 @@ function renew(run: Run): void {
   run.later -= granted
 }
 
-/** Counts work. */
-export function spend(run: Run, steps: number): void {
-  run.steps -= steps
-  if (run.steps < 0) renew(run)
-}
-
 /**
  * Counts work on a value by its size, before anything walks over it. Short strings are free: what
  * works on them is paid by the expression it stands in.
@@ -91,7 +85,7 @@ export function charge(run: Run, value: Value): void {
 function chargeObject(run: Run, value: object): void {
   if (value instanceof Map) spend(run, value.size)
   else if (Array.isArray(value)) spend(run, value.length)
-  else if (value instanceof TemplateText) spend(run, sizeOf(value) >> 3)
+  else if (value instanceof PythonText) spend(run, value.size >> 3)
   else if (value instanceof PythonTuple) spend(run, value.items.length)
 }
 
@@ -111,16 +105,11 @@ function itemsInside(value: object): Iterable<Value> {
   return (value instanceof TemplateObject && value.behaviour.items?.(value.state)) || []
 }
 
-/** Counts the making of a text, and refuses one that is too long. */
-export function spendText(run: Run, length: number): void {
-  if (length > run.limits.characters) tooLong(run, length)
-  spend(run, (length >> 3) + 1)
-}
-
-function tooLong(run: Run, length: number): never {
+/** Raises for a text that is too long. */
+export function tooLong({ limits }: Runtime, length: number): never {
   throw new PythonError(
     'LimitError',
-    `A text of ${length} characters is longer than limits.characters, ${run.limits.characters}.`,
+    `A text of ${length} characters is longer than limits.characters, ${limits.characters}.`,
   )
 }
 
@@ -168,3 +157,5 @@ export function callDeeper<T>(run: Run, work: () => T): T {
   run.at = at
   return value
 }
+
+export { spend, spendText }

@@ -1,10 +1,10 @@
 import { type ReprOptions, repr } from '../python/repr.ts'
-import type { PythonValue } from '../python/value.ts'
+import { sizeOf } from '../python/text/text.ts'
+import { PythonText, type PythonValue } from '../python/value.ts'
 import { holdsForeign } from './foreign.ts'
 import type { Run } from './run.ts'
 import { chargeDeeply, spend, spendText } from './run.ts'
-import { TemplateText } from './template-text.ts'
-import { foreignText, fromMarkup, sizeOf } from './text.ts'
+import { foreignText, fromMarkup } from './text.ts'
 import type { Text, Value } from './value.ts'
 import { Namespace, TemplateObject, Undefined } from './value.ts'
 
@@ -28,7 +28,7 @@ function showOther(value: Value): string | undefined {
 /** Python's `str` of a value. Marks of texts inside it are kept by marking the whole. */
 function strValue(run: Run, value: Value): Text {
   if (typeof value === 'string') return value
-  if (value instanceof TemplateText) return fromMarkup(value)
+  if (value instanceof PythonText) return fromMarkup(value)
   if (value instanceof Undefined) return ''
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
   const text = reprValue(value)
@@ -39,11 +39,11 @@ function strValue(run: Run, value: Value): Text {
 /** Python's `str` of a value, paid for by the size of what had to be made. */
 export function printable(run: Run, value: Value): Text {
   if (typeof value === 'string') return value
-  if (typeof value === 'object' && !(value instanceof TemplateText)) chargeDeeply(run, value)
+  if (typeof value === 'object' && !(value instanceof PythonText)) chargeDeeply(run, value)
   const text = strValue(run, value)
   const length = sizeOf(text)
   spendText(run, length)
-  if (typeof value === 'object' && !(value instanceof TemplateText)) spend(run, 2 * length)
+  if (typeof value === 'object' && !(value instanceof PythonText)) spend(run, 2 * length)
   return text
 }
 
@@ -57,4 +57,4 @@ export function printableRepr(run: Run, value: Value): Text {
 
 /** Jinja's `soft_str`: like `printable`, but Markup stays Markup. */
 export const softText = (run: Run, value: Value): Text =>
-  value instanceof TemplateText ? value : printable(run, value)
+  value instanceof PythonText ? value : printable(run, value)

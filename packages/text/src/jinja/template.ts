@@ -1,4 +1,4 @@
-import { PythonError } from '../python/error.ts'
+import { PythonError, UnsupportedError } from '../python/error.ts'
 import { visitStatements } from './compile/analyze.ts'
 import { compileStatements } from './compile/compile-statement.ts'
 import type { CompilePlace } from './compile/place.ts'
@@ -9,6 +9,7 @@ import type { TemplateInput } from './foreign.ts'
 import type { Execute, RunFrame } from './frame.ts'
 import { compileEntry, openFrame } from './frame.ts'
 import type { Hole } from './hidden.ts'
+import { TEMPLATE_LANGUAGE } from './language.ts'
 import { normalizeSource, tokenize } from './parse/lexer.ts'
 import { parseTemplate } from './parse/parse-statement.ts'
 import type { Statement } from './parse/syntax.ts'
@@ -113,6 +114,7 @@ function render(program: Program, variables: TemplateVariables, options: RenderO
   const run: Run = {
     variables: new Variables(variables as GivenVariables),
     limits,
+    language: TEMPLATE_LANGUAGE,
     clock: options.clock,
     onLong: options.onLong,
     root,
@@ -140,6 +142,7 @@ function execute(program: Program, run: Run): void {
   } catch (cause) {
     const place = { ...placeOf(program.source, run.at), cause }
     if (cause instanceof PythonError) throw new TemplateError(cause.type, cause.message, place)
+    if (cause instanceof UnsupportedError) throw new TemplateError(cause.name, cause.message, place)
     if (cause instanceof RangeError) {
       throw new TemplateError('RecursionError', 'maximum recursion depth exceeded', place)
     }

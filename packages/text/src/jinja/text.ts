@@ -1,21 +1,20 @@
+import { characterOffsets, isNarrow, plain, sliceText } from '../python/text/text.ts'
+import type { Text } from '../python/value.ts'
 import { HiddenText, type Hole, moveHole } from './hidden.ts'
 import { TemplateText } from './template-text.ts'
-import type { Text, Value } from './value.ts'
-
-/** The characters of a text. */
-export const plain = (text: Text): string => (typeof text === 'string' ? text : text.text)
+import type { Value } from './value.ts'
 
 /** The hidden part of a text, if it has one. */
 export const hiddenOf = (text: Text): HiddenText | undefined =>
-  typeof text !== 'string' && text.content instanceof HiddenText ? text.content : undefined
+  text instanceof TemplateText && text.content instanceof HiddenText ? text.content : undefined
 
 /** How many UTF-16 units a text has; of a hidden one, how many it can have at most. */
-export const sizeOf = (text: Text): number => hiddenOf(text)?.most ?? plain(text).length
+export const mostOf = (text: TemplateText): number => hiddenOf(text)?.most ?? text.text.length
 
 /** Asks something about a text, which a hidden one answers as well. */
-export function askText(text: Text, question: (text: string) => boolean): boolean {
+export function askRich(text: TemplateText, question: (text: string) => boolean): boolean {
   const hidden = hiddenOf(text)
-  return hidden ? hidden.ask(question) : question(plain(text))
+  return hidden ? hidden.ask(question) : question(text.text)
 }
 
 /** A hidden text with a change applied later; its length grows `growth` times at most. */
@@ -30,6 +29,10 @@ export function changeHidden(
   return hidden?.change(change, growth * hidden.most)
 }
 
+/** The pairs of offsets of the characters that came from outside. */
+export const foreignOf = (text: Text): readonly number[] =>
+  text instanceof TemplateText ? text.foreign : []
+
 /** Whether a text is Markup. */
 export const isMarkup = (value: Value): boolean => value instanceof TemplateText && value.markup
 
@@ -39,14 +42,11 @@ export function makeText(text: string, foreign: readonly number[], markup: boole
 }
 
 /** The text as Markup, its characters unchanged. */
-export const toMarkup = (text: Text): Text =>
-  typeof text === 'string'
-    ? new TemplateText(text, [], true)
-    : new TemplateText(text.text, text.foreign, true)
+export const toMarkup = (text: Text): Text => new TemplateText(plain(text), foreignOf(text), true)
 
 /** The text as a plain `str`, its origin kept. */
 export const fromMarkup = (text: Text): Text =>
-  typeof text === 'string' || !text.markup ? text : makeText(text.text, text.foreign, false)
+  typeof text === 'string' || !text.markup ? text : makeText(text.text, foreignOf(text), false)
 
 /** A text of which every character came from outside. */
 export const foreignText = (text: string): TemplateText =>
@@ -54,14 +54,13 @@ export const foreignText = (text: string): TemplateText =>
 
 /** The text with every character marked, if any of the sources has a marked one. */
 export function markLike(text: string, ...sources: readonly (Text | undefined)[]): Text {
-  return sources.some(source => source instanceof TemplateText && source.foreign.length > 0)
+  return sources.some(source => source !== undefined && foreignOf(source).length > 0)
     ? foreignText(text)
     : text
 }
 
 /** A part of a text, by UTF-16 offsets. */
-export function sliceText(text: Text, start: number, end: number): Text {
-  if (typeof text === 'string') return text.slice(start, end)
+export function sliceRich(text: TemplateText, start: number, end: number): Text {
   const foreign: number[] = []
   for (let index = 0; index < text.foreign.length; index += 2) {
     const from = Math.max(start, text.foreign[index] as number)
@@ -90,9 +89,9 @@ export function appendText(written: Written, part: Text): void {
     return
   }
   const start = written.text.length
-  if (part.foreign.length > 0) {
+  for (const offset of foreignOf(part)) {
     written.foreign ??= []
-    for (const offset of part.foreign) written.foreign.push(start + offset)
+    written.foreign.push(start + offset)
   }
   const hidden = hiddenOf(part)
   if (hidden) {
@@ -109,7 +108,7 @@ export function writtenText({ text, foreign, holes }: Written): Text {
 }
 
 /** Texts one after the other, as a plain `str`. */
-export function joinTexts(parts: readonly Text[]): Text {
+export function joinRich(parts: readonly Text[]): Text {
   const written = emptyText()
   for (const part of parts) appendText(written, part)
   return writtenText(written)
@@ -132,8 +131,7 @@ function pieces(text: TemplateText): TemplateText[] {
  * Changes the characters of a text. Foreign characters are tracked run by run if changing the runs
  * gives the same as changing the whole; otherwise the whole result counts as foreign.
  */
-export function mapText(text: Text, change: (text: string) => string): Text {
-  if (typeof text === 'string') return change(text)
+export function mapRich(text: TemplateText, change: (text: string) => string): Text {
   const whole = change(text.text)
   if (text.foreign.length === 0) return makeText(whole, [], text.markup)
   const foreign: number[] = []
@@ -147,31 +145,6 @@ export function mapText(text: Text, change: (text: string) => string): Text {
   }
   const marks = joined === whole ? foreign : [0, whole.length]
   return makeText(whole, whole === '' ? [] : marks, text.markup)
-}
-
-const SURROGATE = /[\ud800-\udfff]/
-
-/** Whether all characters are one UTF-16 unit, so that offsets count characters. */
-export const isNarrow = (text: string): boolean => !SURROGATE.test(text)
-
-/** The number of code points. */
-export function countCharacters(text: string): number {
-  if (isNarrow(text)) return text.length
-  let count = 0
-  for (const _ of text) count++
-  return count
-}
-
-/** The UTF-16 offsets at which characters begin, with the length at the end. */
-export function characterOffsets(text: string): number[] {
-  const offsets: number[] = []
-  let offset = 0
-  for (const character of text) {
-    offsets.push(offset)
-    offset += character.length
-  }
-  offsets.push(offset)
-  return offsets
 }
 
 /** The characters of a text, each as a text. */

@@ -1,9 +1,19 @@
-import { typeName } from '../python/compare.ts'
+import { isText, typeName } from '../python/compare.ts'
 import { PythonError } from '../python/error.ts'
-import type { PythonFloat, PythonKey, PythonSet, PythonValue } from '../python/value.ts'
-import { PythonTuple } from '../python/value.ts'
+import { typeError, valueError } from '../python/methods/arguments.ts'
+import { sequenceItems as pythonItems } from '../python/operators.ts'
+import type { Input as PythonInput } from '../python/signature.ts'
+import type { Span } from '../python/slice.ts'
+import { plain } from '../python/text/text.ts'
+import type {
+  PythonFloat,
+  PythonKey,
+  PythonSet,
+  PythonText,
+  PythonTuple,
+  Text,
+} from '../python/value.ts'
 import type { Run } from './run.ts'
-import { TemplateText } from './template-text.ts'
 
 /** Any value a template can hold. */
 export type Value =
@@ -13,7 +23,7 @@ export type Value =
   | bigint
   | string
   | PythonFloat
-  | TemplateText
+  | PythonText
   | PythonTuple<Value>
   | PythonSet
   | readonly Value[]
@@ -25,14 +35,8 @@ export type Value =
 /** A dict of template values. Its keys are plain; `foreignKeys` knows which came from outside. */
 export type Dict = Map<PythonKey, Value>
 
-/** A string, plain or with what is known about its characters. */
-export type Text = string | TemplateText
-
 /** What a call passes. */
-export interface Input {
-  readonly positional: readonly Value[]
-  readonly named: ReadonlyMap<string, Value> | undefined
-}
+export type Input = PythonInput<Value>
 
 /** A function that templates can call; `run` is the rendering it works in. */
 export type Callable = (run: Run, input: Input) => Value
@@ -61,8 +65,8 @@ export interface Behaviour {
   readonly iterate?: (state: unknown) => Iterator<Value>
   readonly length?: (state: unknown) => number
   readonly item?: (index: number) => Value | undefined
-  /** So many items from the first on, `step` apart. */
-  readonly slice?: (first: number, count: number, step: number) => Value
+  /** The items that a slice covers, `step` apart. */
+  readonly slice?: (span: Span, step: number) => Value
   readonly show?: (state: unknown) => string
 }
 
@@ -104,11 +108,9 @@ export const undefinedName = (name: string): Undefined =>
 export function undefinedMember(object: Value, name: Value): Undefined {
   return new Undefined(() => {
     const owner = object === null ? 'None' : `${typeOf(object)} object`
-    const text =
-      typeof name === 'string' ? name : name instanceof TemplateText ? name.text : undefined
-    return text === undefined
-      ? `${owner} has no element ${describeKey(name)}`
-      : `'${owner}' has no attribute '${text}'`
+    return isText(name)
+      ? `'${owner}' has no attribute '${plain(name)}'`
+      : `${owner} has no element ${describeKey(name)}`
   })
 }
 
@@ -123,27 +125,13 @@ export const refusedAttribute = (object: Value, name: string): Undefined =>
   )
 
 /** The name of the value's class in Python. */
-export const typeOf = (value: Value): string => typeName(value as PythonValue)
-
-/** Whether the value is a `str`. */
-export const isText = (value: Value | undefined): value is Text =>
-  typeof value === 'string' || value instanceof TemplateText
+export const typeOf = (value: Value): string => typeName(value)
 
 /** Whether the value is a list. */
 export const isList = (value: Value | undefined): value is readonly Value[] => Array.isArray(value)
 
 /** The items of a list or tuple, else `undefined`. */
-export function sequenceItems(value: Value): readonly Value[] | undefined {
-  if (Array.isArray(value)) return value
-  return value instanceof PythonTuple ? value.items : undefined
-}
+export const sequenceItems = (value: Value): readonly Value[] | undefined =>
+  pythonItems(value) as readonly Value[] | undefined
 
-/** Raises a TypeError. */
-export function typeError(message: string): never {
-  throw new PythonError('TypeError', message)
-}
-
-/** Raises a ValueError. */
-export function valueError(message: string): never {
-  throw new PythonError('ValueError', message)
-}
+export { isText, type Text, typeError, valueError }

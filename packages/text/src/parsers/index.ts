@@ -1,8 +1,18 @@
 export {
+  detectFormats,
+  type Markers,
   type OutputParser,
+  type OutputPart,
+  type OutputText,
   openParser,
+  type ParsedCall,
+  type ParsedOutput,
+  type ParserOptions,
   type ReasoningFormat,
   reasoningFormats,
+  type StreamingParser,
+  type TextPiece,
   type ToolFormat,
   toolFormats,
+  UnknownFormatError,
 } from './parser.ts'

@@ -1,10 +1,10 @@
 import { PythonError } from './error.ts'
 import type { PythonNumber } from './number.ts'
-import type { PythonDict, PythonKey, PythonValue } from './value.ts'
+import type { PythonDict, PythonKey, PythonObject, PythonValue, Text, Value } from './value.ts'
 import { PythonFloat, PythonSet, PythonText, PythonTuple } from './value.ts'
 
 /** The name of a value's Python class, as error messages print it. */
-export function typeName(value: PythonValue): string {
+export function typeName(value: Value): string {
   switch (typeof value) {
     case 'string':
       return 'str'
@@ -42,11 +42,16 @@ const primitive = (value: PythonNumber): number | bigint =>
 /** The characters of a `str` of either kind, else `undefined`. */
 export function asText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
-  return value instanceof PythonText ? value.text : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  return value instanceof PythonText ? value.text : (value as PythonObject).asText
 }
 
+/** Whether the value is a `str`. */
+export const isText = (value: unknown): value is Text =>
+  typeof value === 'string' || value instanceof PythonText
+
 /** Python's `==`: numbers by value across types, containers item by item. */
-export function equals(left: PythonValue, right: PythonValue): boolean {
+export function equals(left: Value, right: Value): boolean {
   if (left === right) return true
   if (typeof left === 'string' || typeof right === 'string') {
     return asText(left) === asText(right)
@@ -62,7 +67,7 @@ export function equals(left: PythonValue, right: PythonValue): boolean {
   return equalCompounds(left, right)
 }
 
-function equalCompounds(left: PythonValue, right: PythonValue): boolean {
+function equalCompounds(left: Value, right: Value): boolean {
   const text = asText(left)
   if (text !== undefined) return text === asText(right)
   if (left instanceof Map) return right instanceof Map && equalDicts(left, right)
@@ -78,18 +83,17 @@ function equalCompounds(left: PythonValue, right: PythonValue): boolean {
 const hasEquality = (value: unknown): value is { equals(other: unknown): boolean } =>
   typeof (value as { equals?: unknown }).equals === 'function'
 
-function equalItems(left: readonly PythonValue[], right: readonly PythonValue[]): boolean {
+function equalItems(left: readonly Value[], right: readonly Value[]): boolean {
   return (
-    left.length === right.length &&
-    left.every((item, index) => equals(item, right[index] as PythonValue))
+    left.length === right.length && left.every((item, index) => equals(item, right[index] as Value))
   )
 }
 
-function equalDicts(left: PythonDict, right: PythonDict): boolean {
+function equalDicts(left: Map<Value, Value>, right: Map<Value, Value>): boolean {
   if (left.size !== right.size) return false
   for (const [key, item] of left) {
     const found = findKey(right, key)
-    if (found === undefined || !equals(item, right.get(found) as PythonValue)) return false
+    if (found === undefined || !equals(item, right.get(found) as Value)) return false
   }
   return true
 }
@@ -102,7 +106,10 @@ function equalSets(left: PythonSet, right: PythonSet): boolean {
 }
 
 /** The key of the dict that equals `key` as Python compares keys (`1`, `1.0` and `True` are one). */
-export function findKey(dict: PythonDict, key: PythonKey): PythonKey | undefined {
+export function findKey<Key extends Value>(
+  dict: ReadonlyMap<Key, unknown>,
+  key: Key,
+): Key | undefined {
   if (dict.has(key)) return key
   if (typeof key === 'string' || key === null) return undefined
   const isNumber = typeof key === 'number'
@@ -123,12 +130,12 @@ export function storeItem(dict: PythonDict, key: PythonKey, value: PythonValue):
 const MAXIMUM_KEY_ITEMS = 10_000
 
 /** Narrows to what Python can hash, or raises its TypeError. */
-export function requireHashable(value: PythonValue): PythonKey {
+export function requireHashable(value: Value): PythonKey {
   requireHashableWithin(value, { items: MAXIMUM_KEY_ITEMS })
   return value as PythonKey
 }
 
-function requireHashableWithin(value: PythonValue, left: { items: number }): void {
+function requireHashableWithin(value: Value, left: { items: number }): void {
   if (--left.items < 0) {
     throw new PythonError('OverflowError', `A key holds more than ${MAXIMUM_KEY_ITEMS} items.`)
   }
@@ -143,7 +150,7 @@ function requireHashableWithin(value: PythonValue, left: { items: number }): voi
 type Ordering = '<' | '<=' | '>' | '>='
 
 /** Python's ordering comparisons, with its TypeError where two types have no order. */
-export function compare(operator: Ordering, left: PythonValue, right: PythonValue): boolean {
+export function compare(operator: Ordering, left: Value, right: Value): boolean {
   const leftText = asText(left)
   const rightText = asText(right)
   if (leftText !== undefined && rightText !== undefined) {
@@ -165,17 +172,17 @@ export function compare(operator: Ordering, left: PythonValue, right: PythonValu
   )
 }
 
-const itemsToOrder = (value: PythonValue): readonly PythonValue[] | undefined =>
+const itemsToOrder = (value: Value): readonly Value[] | undefined =>
   value instanceof PythonTuple ? value.items : Array.isArray(value) ? value : undefined
 
 function compareItems(
   operator: Ordering,
-  left: readonly PythonValue[],
-  right: readonly PythonValue[],
+  left: readonly Value[],
+  right: readonly Value[],
 ): boolean {
   const shared = Math.min(left.length, right.length)
   for (let index = 0; index < shared; index++) {
-    const [one, other] = [left[index] as PythonValue, right[index] as PythonValue]
+    const [one, other] = [left[index] as Value, right[index] as Value]
     if (!equals(one, other)) return compare(operator, one, other)
   }
   return decide(operator, left.length - right.length)

@@ -7,3 +7,11 @@ export class PythonError extends Error {
     this.name = type
   }
 }
+
+/** Something that Python can do and this room cannot. No program can catch it: its answer would be another. */
+export class UnsupportedError extends Error {
+  override name = 'UnsupportedError'
+  constructor(what: string) {
+    super(`${what} is not supported here.`)
+  }
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LiteralError, parseLiteral, readLiteral } from './literal.ts'
+import { LiteralError, parseLiteral } from './literal.ts'
 import { repr } from './repr.ts'
 
 describe('parseLiteral', () => {
@@ -54,21 +54,5 @@ describe('parseLiteral', () => {
 
   it('bounds nesting', () => {
     expect(() => parseLiteral('['.repeat(100_000))).toThrow(LiteralError)
-  })
-})
-
-describe('readLiteral', () => {
-  it('tells where a literal inside a larger text ended', () => {
-    const source = 'data = {"a": (1, 2)}\nother = 3\n'
-    const { value, end } = readLiteral(source, source.indexOf('=') + 1)
-    expect(repr(value)).toBe("{'a': (1, 2)}")
-    expect(source.slice(end)).toBe('\nother = 3\n')
-  })
-
-  it('stops before a string on the next line, which is another statement', () => {
-    const source = "x = 'a' 'b'  # note\n'c'"
-    const { value, end } = readLiteral(source, 4)
-    expect(value).toBe('ab')
-    expect(source.slice(end)).toBe("  # note\n'c'")
   })
 })

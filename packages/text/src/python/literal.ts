@@ -34,14 +34,6 @@ export function parseLiteral(text: string): PythonValue {
   return value
 }
 
-/** Reads the literal that begins at `offset` of a larger text, and returns where it ended. */
-export function readLiteral(text: string, offset: number): { value: PythonValue; end: number } {
-  const cursor: Cursor = { text, offset, depth: 0 }
-  skipSpace(cursor, true)
-  const value = readItem(cursor)
-  return { value, end: cursor.offset }
-}
-
 /** A place in a text being read; `depth` counts the brackets open around it. */
 interface Cursor {
   readonly text: string

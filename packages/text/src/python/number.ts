@@ -1,5 +1,6 @@
 import { PythonError } from './error.ts'
 import { decompose, divideInts, floorDivideFloats } from './exact.ts'
+import { floatPower } from './power.ts'
 import { PythonFloat, toInt } from './value.ts'
 
 /** A Python number of either type. */
@@ -18,7 +19,8 @@ export function toDouble(value: PythonNumber): number {
   throw new PythonError('OverflowError', 'int too large to convert to float')
 }
 
-type Operation = '+' | '-' | '*' | '/' | '//' | '%' | '**'
+/** Python's arithmetic on two numbers. */
+export type Operation = '+' | '-' | '*' | '/' | '//' | '%' | '**'
 
 /** Python's arithmetic on numbers: ints stay exact, `//` and `%` round towards minus infinity. */
 export function arithmetic(
@@ -66,21 +68,6 @@ function floatModulo(left: number, right: number): number {
   const remainder = left % right
   if (remainder === 0) return right < 0 || Object.is(right, -0) ? -0 : 0
   return remainder < 0 === right < 0 ? remainder : remainder + right
-}
-
-function floatPower(left: number, right: number): number {
-  if (left === 0 && right < 0) {
-    throw new PythonError('ZeroDivisionError', '0.0 cannot be raised to a negative power')
-  }
-  if (left === 1) return 1
-  const power = left ** right
-  if (Number.isNaN(power) && !Number.isNaN(left) && !Number.isNaN(right)) {
-    throw new PythonError('TypeError', 'The power is a complex number, which is not supported.')
-  }
-  if (!Number.isFinite(power) && Number.isFinite(left) && Number.isFinite(right)) {
-    throw new PythonError('OverflowError', "(34, 'Numerical result out of range')")
-  }
-  return power
 }
 
 /** Most bits of an exact power; larger ones are refused, as no real calculation needs them. */
@@ -163,11 +150,19 @@ export function negate(value: PythonNumber): PythonNumber {
   return typeof value === 'bigint' ? toInt(-value) : isFloat(value) ? -value : 0 - value
 }
 
+/** Python's `~`. */
+export const invert = (value: number | bigint): number | bigint => toInt(~BigInt(value))
+
 /** Python's `round(x, digits)` of a float: half to even on the exact binary value. */
 export function roundFloat(value: number, digits: number): number {
   if (!Number.isFinite(value) || value === 0) return value
   if (digits > 330) return value
   if (digits < -310) return value * 0
+  // toFixed is exact as well, except that it takes exact ties away from zero
+  if (digits >= 0 && digits <= 20 && Math.abs(value) < 1e15) {
+    const halves = value * 2 ** (digits + 1)
+    if (!Number.isInteger(halves) || halves % 2 === 0) return Number(value.toFixed(digits))
+  }
   const rounded = roundExact(value, digits)
   return value < 0 && rounded === 0 ? -0 : rounded
 }

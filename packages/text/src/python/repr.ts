@@ -136,3 +136,7 @@ function escapeCodePoint(code: number): string {
   if (code <= 0xff) return `\\x${digits.padStart(2, '0')}`
   return code <= 0xffff ? `\\u${digits.padStart(4, '0')}` : `\\U${digits.padStart(8, '0')}`
 }
+
+/** A `repr` as Python's `ascii` writes it: every character beyond ASCII is escaped. */
+export const encodeAsciiRepr = (text: string): string =>
+  text.replace(/[^\p{ASCII}]/gu, character => escapeCodePoint(character.codePointAt(0) as number))

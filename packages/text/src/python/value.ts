@@ -44,7 +44,48 @@ export abstract class PythonText {
   abstract readonly text: string
   /** Whether this is Python's `Markup`, a text already escaped for HTML. */
   abstract readonly markup: boolean
+  /** How many UTF-16 units it has at most. */
+  abstract readonly size: number
+  /** The part between two UTF-16 offsets. */
+  abstract slice(start: number, end: number): Text
+  /** The text with its characters changed. */
+  abstract map(change: (text: string) => string): Text
+  /** The change of a text whose characters are not known yet, which grows `growth` times at most. */
+  abstract later(change: (text: string) => string, growth: number): Text | undefined
+  /** The answer to a question about the characters. */
+  abstract ask(question: (text: string) => boolean): boolean
+  /** The texts one after the other, as a plain `str`. */
+  abstract join(parts: readonly Text[]): Text
+  /** The other text as it may be put into this one: Markup escapes it. */
+  abstract admit(other: Text): Text
+  /** The other text as one of this class: made of Markup, it is Markup. */
+  abstract like(other: Text): Text
 }
+
+/** A `str`, plain or with what is known about its characters. */
+export type Text = string | PythonText
+
+/** An object that is none of Python's plain values; `type` is the name of its class. */
+export interface PythonObject {
+  readonly type: string
+  /** The characters, if its class is derived from `str`. */
+  readonly asText?: string | undefined
+}
+
+/** Any value that a template or a program can hold. */
+export type Value =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | PythonFloat
+  | PythonText
+  | PythonTuple<Value>
+  | PythonSet
+  | readonly Value[]
+  | Map<Value, Value>
+  | PythonObject
 
 /** A `set` in order of insertion, its items already distinct. */
 export class PythonSet {

@@ -1,2 +1,11 @@
 export { fromBytes } from './byte-level/byte-alphabet.ts'
-export { openTokenizer, type Tokenizer } from './tokenizer.ts'
+export {
+  type ControlToken,
+  type DecodeOptions,
+  type EncodeOptions,
+  type MarkedText,
+  openTokenizer,
+  type StreamDecoder,
+  type Tokenizer,
+  type TokenizerFiles,
+} from './tokenizer.ts'

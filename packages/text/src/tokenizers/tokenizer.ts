@@ -52,6 +52,7 @@ export interface MarkedText {
   readonly foreign: NonNullable<EncodeOptions['foreign']>
 }
 
+/** How a text is encoded. */
 export interface EncodeOptions {
   /**
    * UTF-16 ranges `[start, end)` that came from message content. A control string that touches one
@@ -61,6 +62,7 @@ export interface EncodeOptions {
   readonly foreign?: readonly (readonly [number, number])[]
 }
 
+/** How ids are decoded. */
 export interface DecodeOptions {
   /** @default false */
   readonly skipSpecial?: boolean

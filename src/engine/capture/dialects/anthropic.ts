@@ -10,4 +10,9 @@ export const anthropic: Dialect = {
   openStream: streamAnthropic,
   counting: { read: readAnthropicPrompt, write: tokens => ({ input_tokens: tokens }) },
   problem: anthropicProblem,
+  writeModels(name, created, isOne) {
+    const created_at = new Date(created * 1000).toISOString()
+    const one = { type: 'model', id: name, display_name: name, created_at }
+    return isOne ? one : { data: [one], has_more: false, first_id: name, last_id: name }
+  },
 }

@@ -73,6 +73,10 @@ export interface Dialect {
     read(body: unknown, options: ReadOptions): Asked
     write(tokens: number): unknown
   }
+  /** The models that a server has, as the dialect lists them; one alone if it was asked for. @default as OpenAI lists them */
+  readonly writeModels?: (name: string, created: number, isOne: boolean) => unknown
+  /** Whether streams are a JSON list unless a client asks for events. @default false */
+  readonly streamsList?: boolean
   /** A problem in the dialect's own shape. */
   problem(problem: RequestProblem): DialectProblem
 }

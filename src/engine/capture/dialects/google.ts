@@ -11,6 +11,15 @@ export const google: Dialect = {
   openStream: streamGoogle,
   counting: { read: readCounted, write: tokens => ({ totalTokens: tokens }) },
   problem: googleProblem,
+  streamsList: true,
+  writeModels(name, _, isOne) {
+    const one = {
+      name: `models/${name}`,
+      displayName: name,
+      supportedGenerationMethods: ['generateContent', 'countTokens'],
+    }
+    return isOne ? one : { models: [one] }
+  },
 }
 
 /** A counting body may hold the contents directly or wrap a whole generateContent request. */

@@ -90,20 +90,7 @@ export function writeModels(
   created: number,
 ): unknown {
   const name = model ?? served
-  if (dialect.name === 'google') {
-    const one = {
-      name: `models/${name}`,
-      displayName: name,
-      supportedGenerationMethods: ['generateContent', 'countTokens'],
-    }
-    return model === undefined ? { models: [one] } : one
-  }
-  if (dialect.name === 'anthropic') {
-    const created_at = new Date(created * 1000).toISOString()
-    const one = { type: 'model', id: name, display_name: name, created_at }
-    if (model !== undefined) return one
-    return { data: [one], has_more: false, first_id: name, last_id: name }
-  }
+  if (dialect.writeModels) return dialect.writeModels(name, created, model !== undefined)
   const one = { id: name, object: 'model', created, owned_by: 'espalier' }
   return model === undefined ? { object: 'list', data: [one] } : one
 }

@@ -62,10 +62,10 @@ describe('experts that servers tell', () => {
   })
 
   it('are asked for by the address, from the first token that is not known', () => {
-    expect(readAddress('sglang', 'http://x?experts=48x8', 'u').parameters).toEqual({
+    expect(readAddress('sglang:http://x?experts=48x8').parameters).toEqual({
       experts: { layers: 48, top: 8 },
     })
-    expect(() => readAddress('vllm', 'http://x?experts=yes', 'u')).toThrow('as in 48x8')
+    expect(() => readAddress('vllm:http://x?experts=yes')).toThrow('as in 48x8')
     const request = {
       maxTokens: 4,
       seed: 1,

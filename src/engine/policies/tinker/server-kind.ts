@@ -15,6 +15,8 @@ export interface TinkerServerKind {
   readonly takesSlopes: boolean
   /** What it divides a row's sum by: nothing, or as many tokens as have a weight. */
   readonly divides: 'nothing' | 'trained'
+  /** Whether another program at the same address divides by nothing, and tells itself by reporting metrics. */
+  readonly mayDivideNothing: boolean
   /** Whether it averages over the rows of each request, so that larger requests count less. */
   readonly averagesRequests: boolean
   /** Whether it takes `weights`, and needs them to know which tokens are trained. */
@@ -40,6 +42,7 @@ const plain: TinkerServerKind = {
   losses: ['cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'dro', 'gspo'],
   takesSlopes: true,
   divides: 'nothing',
+  mayDivideNothing: false,
   averagesRequests: false,
   takesWeights: false,
   evenRows: false,
@@ -61,6 +64,8 @@ export const tinkerServers: Readonly<Record<TinkerServerName, TinkerServerKind>>
     // Its JAX backend divides by the sum of the weights, which is meaningless for slopes of both signs.
     takesSlopes: false,
     divides: 'trained',
+    // SkyRL-Train, on GPUs.
+    mayDivideNothing: true,
     takesWeights: true,
     // It changes attention and MLP whatever is asked for (0.3.0, api.create_model).
     takesTargets: false,

@@ -1,6 +1,6 @@
 import type { Call } from '../../../base/core/call.ts'
+import type { MemberRow } from '../../../run/rows/row-record.ts'
 import { toDatum } from '../../../run/sinks/formats/tinker.ts'
-import type { MemberRow } from '../../../run/sinks/row-record.ts'
 import type { FactorOptions } from '../row-factors.ts'
 import type { ServerLoss } from './losses.ts'
 import type { Learner } from './pass.ts'
@@ -16,7 +16,7 @@ export async function findDivision(
   call: Call,
 ): Promise<FactorOptions['divides']> {
   const { kind, model, passes } = learner
-  if (kind.name !== 'skyrl') return kind.divides
+  if (!kind.mayDivideNothing) return kind.divides
   if (learner.division) return learner.division
   const data = [toDatum(member, { weights: true })]
   const pass = { modelId: model.id, seqId: model.next(), data, forwardOnly: true }

@@ -1,7 +1,7 @@
 import type { TinkerDatum } from '../../../engine/policies/tinker/messages.ts'
 import { cutSpans, type Provenance } from '../../../engine/policies/tinker/provenance.ts'
+import type { MemberRow } from '../../../run/rows/row-record.ts'
 import type { Datum } from '../../../run/sinks/formats/tinker.ts'
-import type { MemberRow } from '../../../run/sinks/row-record.ts'
 
 /**
  * A row's datum with the server's sequences that its tokens come from: inputs are all tokens but the

@@ -17,10 +17,10 @@ import {
   tinkerSessionOf,
 } from '../../../engine/policies/tinker/session.ts'
 import { openEstimate } from '../../../engine/weigh/estimate.ts'
+import { groupRows } from '../../../run/rows/row-record.ts'
 import { type RollParts, rollGroups } from '../../../run/run/roll-groups.ts'
 import { byteModel } from '../../../run/settings/model-source.ts'
 import { openPolicy } from '../../../run/settings/open-policy.ts'
-import { groupRows } from '../../../run/sinks/row-record.ts'
 import { type EmbeddedModel, openModel } from '../../model/model.ts'
 import { embeddedTrainer } from '../embedded-trainer.ts'
 import { trainParts } from '../train.ts'

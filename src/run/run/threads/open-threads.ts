@@ -79,7 +79,7 @@ function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
   const { environment, options } = spreading
   const { tell = () => {} } = options
   const told = new Set<string>()
-  const weighing = weighingOf(options)
+  const weighing = weighingOf(options, parts.filters ?? [])
   const own = gatherOptions(parts)
   const start = (concurrency: Widths): ThreadStart => ({
     environment: environment as string,

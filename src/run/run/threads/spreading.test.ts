@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ownFiles, reasonToStay, threadOptions } from './spreading.ts'
+import { ownFiles, reasonToStay, threadOptions, weighingOf } from './spreading.ts'
 
 const options = { policy: 'scripted:answers.jsonl' } as const
 
@@ -31,5 +31,19 @@ describe('a run', () => {
   ])('stays in one thread for %s', (what, environment, more) => {
     const reason = reasonToStay({ environment, options: { ...options, ...more } })
     expect(reason).toContain(what.split(' ').at(-1) === 'object' ? 'environment' : what)
+  })
+
+  it('spreads where a seat is played by a model whose folder is called like the past', () => {
+    const seats = ['seller=embedded:models/antipasti']
+    expect(reasonToStay({ environment: 'deal', options: { ...options, seats } })).toBeUndefined()
+  })
+
+  it('is weighed in threads by named filters, but for those that judge by the moment', () => {
+    const filters = ['stale-answers']
+    const named = { name: 'stale-answers', judge: () => new Map() }
+    expect(weighingOf({ ...options, filters }, [named]).isNamed).toBe(true)
+    expect(weighingOf({ ...options, filters }, [{ ...named, ofTheMoment: true }]).isNamed).toBe(
+      false,
+    )
   })
 })

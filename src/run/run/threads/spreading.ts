@@ -1,7 +1,9 @@
+import type { Filter } from '../../../base/core/group.ts'
 import { otherOptions } from '../../settings/option-kinds.ts'
 import type { Setting } from '../../settings/setting.ts'
 import { settings } from '../../settings/settings.ts'
 import { isUserPart } from '../../settings/user-part.ts'
+import { isPast, readChoices } from '../open-seats.ts'
 import type { RollOptions } from '../roll-options.ts'
 
 /** Who uses an option; see `Setting.usedIn`. */
@@ -27,15 +29,18 @@ export function threadOptions(options: RollOptions): RollOptions {
 
 /**
  * What threads weigh whole groups with. Filters that are files or objects may remember what they judged, so
- * they stay in one place, and so does one that asks for the version of the moment.
+ * they stay in one place, and so do those that judge by the moment.
  */
-export function weighingOf({ advantage, weighting, filters = [] }: RollOptions): {
+export function weighingOf(
+  { advantage, weighting, filters = [] }: RollOptions,
+  opened: readonly Filter[],
+): {
   readonly isNamed: boolean
   readonly options: Pick<RollOptions, 'advantage' | 'weighting' | 'filters'>
 } {
-  const isNamed = filters.every(
-    filter => typeof filter === 'string' && !isUserPart(filter) && !/^stale\b/.test(filter),
-  )
+  const isNamed =
+    filters.every(filter => typeof filter === 'string' && !isUserPart(filter)) &&
+    !opened.some(({ ofTheMoment }) => ofTheMoment)
   const options = {
     ...(advantage !== undefined && { advantage }),
     ...(weighting !== undefined && { weighting }),
@@ -84,5 +89,5 @@ function isPlain(value: unknown): boolean {
 }
 
 function seatsOfPast({ seats }: RollOptions): boolean {
-  return JSON.stringify(seats ?? '').includes('past')
+  return [...readChoices(seats ?? []).values()].some(isPast)
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { channelSchema } from '../notify-channel.ts'
 import { setting, text } from '../setting.ts'
+import { trackerPattern } from '../tracker-name.ts'
 
 /** What watches a run, and what is kept of it. */
 export const watching = {
@@ -20,6 +21,17 @@ export const watching = {
     () => z.string().regex(/^tensorboard:.+$/, 'is tensorboard:DIR'),
     'Write metrics as event files of TensorBoard: tensorboard:DIR',
     { argument: 'tensorboard:DIR', usedIn: 'run' },
+  ),
+  /** Where curves are shown while the run goes: `mlflow:URI`, `wandb:ENTITY/PROJECT`, `tensorboard:DIR`. @default none */
+  track: setting(
+    () =>
+      z.array(
+        z
+          .string()
+          .regex(trackerPattern, 'is mlflow:URI, wandb[:[ENTITY/]PROJECT] or tensorboard:DIR'),
+      ),
+    'Show the curves live: mlflow:URI[?experiment=NAME], wandb[:[ENTITY/]PROJECT], tensorboard:DIR; settings and figures are sent, conversations never',
+    { argument: 'mlflow:URI|wandb[:PROJECT]|tensorboard:DIR', isList: true, usedIn: 'run' },
   ),
   /** A collector to send OpenTelemetry traces to; needs a run folder. @default none */
   traces: setting(() => z.url(), 'Send OpenTelemetry traces to this collector (OTLP over HTTP)', {

@@ -1,4 +1,5 @@
 import type { Message } from '@espalier/text'
+import { isUnscored } from '../../rows/row-record.ts'
 import {
   type Conversation,
   conversationsOf,
@@ -11,7 +12,6 @@ import {
 import { type ExportGroup, type FormatOptions, RefusedError } from '../format.ts'
 import { refuseImportance, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { isUnscored } from '../row-record.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {

@@ -1,5 +1,6 @@
 import type { Message } from '@espalier/text'
 import { textOf } from '@espalier/text'
+import { isUnscored } from '../../rows/row-record.ts'
 import {
   argumentsOf,
   type Conversation,
@@ -12,7 +13,6 @@ import {
 } from '../conversations.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { lineFormat } from '../line-format.ts'
-import { isUnscored } from '../row-record.ts'
 
 /**
  * The Agent Trajectory Interchange Format of Harbor, version 1.7, one document per line

@@ -1,11 +1,11 @@
 import type { Passage } from '../../../base/core/credit.ts'
 import type { Group, Unscored, Weighted } from '../../../base/core/group.ts'
 import type { Row } from '../../../base/core/row.ts'
+import { isUnscored, type MemberRow, toTriples, versionNumber } from '../../rows/row-record.ts'
 import { writtenExperts } from '../experts.ts'
 import { neutralFeatures } from '../features.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { isUnscored, type MemberRow, toTriples, versionNumber } from '../row-record.ts'
 
 /** The reader of neutral rows decides what to compute from them. */
 export const neutralTraining: Training = {

@@ -56,6 +56,7 @@ const columns: readonly Column[] = [
 /** The neutral format as a table: typed lists for tokens, row groups, snappy. */
 export const parquet: Format = {
   name: 'parquet',
+  isWhole: true,
   summary: 'The neutral rows as a table with typed lists, for pandas, DuckDB and datasets',
   carries: neutralFeatures,
   training: neutralTraining,

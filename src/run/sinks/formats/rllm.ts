@@ -1,4 +1,5 @@
 import type { Outcome } from '../../../base/core/outcome.ts'
+import { isUnscored } from '../../rows/row-record.ts'
 import {
   type Conversation,
   conversationsOf,
@@ -9,7 +10,6 @@ import {
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { checkForm, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { isUnscored } from '../row-record.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {

@@ -1,10 +1,10 @@
 import type { Outcome } from '../../../base/core/outcome.ts'
+import { isUnscored, type MemberRow } from '../../rows/row-record.ts'
 import { countUnknown, promptLength, trainedMask } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { type FormOptions, rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { isUnscored, type MemberRow } from '../row-record.ts'
 import { shapeOf } from '../shapes.ts'
 
 const training: Training = {

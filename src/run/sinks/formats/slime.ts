@@ -1,11 +1,11 @@
 import type { Outcome } from '../../../base/core/outcome.ts'
+import { isUnscored } from '../../rows/row-record.ts'
 import type { CreditedRow } from '../credited-row.ts'
 import { countUnknown, promptLength, splitByCredit } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
-import { isUnscored } from '../row-record.ts'
 
 const training: Training = {
   form: 'paths',

@@ -1,4 +1,5 @@
 import type { Message } from '@espalier/text'
+import { isTrained } from '../../rows/row-record.ts'
 import {
   argumentsOf,
   type Conversation,
@@ -12,7 +13,6 @@ import {
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { lineFormat } from '../line-format.ts'
 import type { LossReport } from '../lost.ts'
-import { isTrained } from '../row-record.ts'
 
 /**
  * TRL's conversational format for supervised training: `messages` and `tools`, with the arguments of

@@ -6,9 +6,9 @@ import {
   type PythonValue,
 } from '@espalier/text/python'
 import { describeOutcome } from '../../../base/core/outcome.ts'
+import { isUnscored } from '../../rows/row-record.ts'
 import { type Conversation, conversationsOf, withoutReasoning } from '../conversations.ts'
 import type { ExportGroup, Format } from '../format.ts'
-import { isUnscored } from '../row-record.ts'
 
 /**
  * tau-bench's results (tau_bench/run.py and types.py), written as the original writes them, floats
@@ -17,6 +17,7 @@ import { isUnscored } from '../row-record.ts'
  */
 export const tauBench: Format = {
   name: 'tau-bench',
+  isWhole: true,
   summary: "tau-bench's results: one JSON array of conversations with rewards and trials",
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {

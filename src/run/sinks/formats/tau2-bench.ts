@@ -6,9 +6,9 @@ import {
   type PythonValue,
   parseJson,
 } from '@espalier/text/python'
+import { isUnscored } from '../../rows/row-record.ts'
 import { type Conversation, conversationsOf } from '../conversations.ts'
 import type { Format } from '../format.ts'
-import { isUnscored } from '../row-record.ts'
 import { openTrials, takeTrial } from './tau-bench.ts'
 
 /**
@@ -18,6 +18,7 @@ import { openTrials, takeTrial } from './tau-bench.ts'
  */
 export const tau2Bench: Format = {
   name: 'tau2-bench',
+  isWhole: true,
   summary: "tau2-bench's results: one JSON object with tasks, simulations and their rewards",
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {

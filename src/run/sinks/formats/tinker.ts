@@ -1,9 +1,9 @@
 import { lossKind } from '../../../base/math/registry.ts'
+import { isUnscored, type MemberRow } from '../../rows/row-record.ts'
 import { needLogprobs, tokenCredit, trainedMask } from '../credited-row.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { isUnscored, type MemberRow } from '../row-record.ts'
 
 /** A tensor as Tinker's API has it. */
 export interface TensorData {

@@ -1,9 +1,9 @@
 import type { Row } from '../../../base/core/row.ts'
+import { isUnscored } from '../../rows/row-record.ts'
 import { type CreditedRow, needLogprobs, promptLength, splitByCredit } from '../credited-row.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { isUnscored } from '../row-record.ts'
 
 const training: Training = {
   form: 'paths',

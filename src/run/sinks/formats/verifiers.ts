@@ -2,12 +2,12 @@ import type { Message } from '@espalier/text'
 import { textOf } from '@espalier/text'
 import type { Outcome } from '../../../base/core/outcome.ts'
 import type { Tree } from '../../../base/core/tree.ts'
+import { isUnscored } from '../../rows/row-record.ts'
 import { type Conversation, conversationsOf } from '../conversations.ts'
 import { refuseUnknown } from '../credited-row.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { checkForm, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { isUnscored } from '../row-record.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {

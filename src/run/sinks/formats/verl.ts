@@ -1,3 +1,4 @@
+import { isUnscored, type MemberRow } from '../../rows/row-record.ts'
 import {
   countUnknown,
   promptLength,
@@ -9,7 +10,6 @@ import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
-import { isUnscored, type MemberRow } from '../row-record.ts'
 
 const training: Training = {
   form: 'paths',

@@ -1,10 +1,10 @@
 import { PythonFloat } from '@espalier/text/python'
 import type { Retrieval } from '../domain.ts'
+import { argument } from '../program/arguments.ts'
 import { call } from '../program/call.ts'
 import type { Modules } from '../program/imports.ts'
 import { compilePattern } from '../program/library/pattern.ts'
-import { argument } from '../program/methods/define.ts'
-import { textMethods } from '../program/methods/text.ts'
+import { methodNamed } from '../program/methods.ts'
 import {
   type Instance,
   Native,
@@ -46,7 +46,7 @@ export function loadKnowledgeBase(checkout: Checkout): KnowledgeBase {
 export type Hit = readonly [id: string, score: number]
 
 const words = (text: string): readonly string[] =>
-  (textMethods.get('split') as Native).call([text.toLowerCase()], new Map()) as string[]
+  methodNamed(text, 'split')?.run(text.toLowerCase(), [], new Map()) as string[]
 
 interface SearchIndex {
   readonly ids: readonly string[]

@@ -1,11 +1,8 @@
-import { asNumber } from '@espalier/text/python'
+import { asNumber, PythonFloat } from '@espalier/text/python'
 import { call } from './call.ts'
 import { ProgramDate, TimeDelta } from './dates.ts'
 import { dateAttribute, dateClassAttribute } from './library/datetime.ts'
-import { dictMethods } from './methods/dict.ts'
-import { listMethods } from './methods/list.ts'
-import { numberMethods } from './methods/number.ts'
-import { textMethods } from './methods/text.ts'
+import { methodNamed, methodOfClass } from './methods.ts'
 import { nameOf } from './operators.ts'
 import {
   BoundMethod,
@@ -22,7 +19,6 @@ import {
   ProgramFunction,
   Property,
   PythonError,
-  plain,
   unwrap,
   type Value,
 } from './values.ts'
@@ -69,21 +65,21 @@ export function findAttribute(object: Value, name: string): Value | undefined {
   return methodOf(object, name)
 }
 
-type Methods = ReadonlyMap<string, Native>
-
-function methodsOf(value: Value): Methods | undefined {
-  if (typeof value === 'string') return textMethods
-  if (Array.isArray(value)) return listMethods
-  if (value instanceof Map) return dictMethods
-  return asNumber(plain(value)) === undefined ? undefined : numberMethods
+function methodOf(value: Value, name: string): Value | undefined {
+  const method = methodNamed(value, name)
+  return method === undefined ? numberPart(value, name) : new BoundMethod(method, value)
 }
 
-function methodOf(value: Value, name: string): Value | undefined {
-  if (name === '__class__') return undefined
-  const method = methodsOf(value)?.get(name)
-  if (method === undefined) return undefined
-  // `is_integer` and the like belong to floats and ints alike, everything else to one class.
-  return new BoundMethod(method, value)
+/** The parts that Python's numbers have beside their methods. */
+function numberPart(value: Value, name: string): Value | undefined {
+  const number = asNumber(value)
+  if (number === undefined || number instanceof PythonFloat) {
+    if (name === 'real') return number
+    return name === 'imag' && number !== undefined ? new PythonFloat(0) : undefined
+  }
+  if (name === 'real' || name === 'numerator') return number
+  if (name === 'imag') return 0
+  return name === 'denominator' ? 1 : undefined
 }
 
 function instanceAttribute(object: Instance, name: string): Value | undefined {
@@ -143,14 +139,7 @@ function typeAttribute(object: BuiltinClass | ExceptionClass, name: string): Val
   if (!(object instanceof BuiltinClass)) return undefined
   const own = dateClassAttribute(object, name)
   if (own !== undefined) return own
-  const methods = {
-    str: textMethods,
-    list: listMethods,
-    dict: dictMethods,
-    float: numberMethods,
-    int: numberMethods,
-  }
-  return (methods as Partial<Record<string, Methods>>)[object.name]?.get(name)
+  return methodOfClass(object.name, name)
 }
 
 /** Python's `object.name = value`. */

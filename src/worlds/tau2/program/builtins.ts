@@ -1,21 +1,25 @@
 import {
-  asNumber,
+  absolute,
+  addPairs,
+  encodeAsciiRepr,
+  evaluateArithmetic,
   PythonFloat,
-  readInt,
-  roundFloat,
-  roundToInt,
-  toDouble,
+  readRange,
+  requireInt,
+  round,
+  sortedItems,
+  toFloat,
   toInt,
+  toWhole,
+  UnsupportedError,
 } from '@espalier/text/python'
-import { evaluateArithmetic } from '../../tau/calculator/calculate.ts'
 import { attributeOf, findAttribute, setAttribute } from './attributes.ts'
 import { call } from './call.ts'
 import { setOf } from './compile/expression.ts'
 import { ProgramDate } from './dates.ts'
-import { setItem, unpack } from './items.ts'
-import { sorted } from './methods/list.ts'
-import { readFloat } from './models/scalars.ts'
+import { format } from './format.ts'
 import { isInstance, isOrdered, isTrue, iterate, lengthOf, nameOf, operate } from './operators.ts'
+import { RUNTIME } from './runtime.ts'
 import { repr, str } from './show.ts'
 import {
   BuiltinClass,
@@ -26,57 +30,17 @@ import {
   type Named,
   Native,
   Opaque,
+  orElse,
   ProgramIterator,
+  ProgramRange,
   Property,
   PythonError,
   PythonTuple,
-  plain,
   typeError,
   unwrap,
   type Value,
   valueError,
 } from './values.ts'
-
-function toFloat(value: Value = 0): PythonFloat {
-  const known = unwrap(value)
-  const number = asNumber(plain(known))
-  if (number !== undefined) return new PythonFloat(toDouble(number))
-  if (typeof known !== 'string') {
-    throw typeError(`float() argument must be a string or a real number, not '${nameOf(value)}'`)
-  }
-  const read = readFloat(known)
-  if (read === undefined) throw valueError(`could not convert string to float: ${repr(known)}`)
-  return new PythonFloat(read)
-}
-
-const INT = /^[-+]?\d+(?:_\d+)*$/
-
-function toWhole(value: Value = 0): Value {
-  const known = unwrap(value)
-  if (known instanceof PythonFloat) {
-    if (Number.isFinite(known.value)) return toInt(BigInt(Math.trunc(known.value)))
-    return roundToInt(known.value)
-  }
-  const number = asNumber(plain(known))
-  if (number !== undefined) return number
-  if (typeof known !== 'string') {
-    throw typeError(
-      `int() argument must be a string, a bytes-like object or a real number, not '${nameOf(value)}'`,
-    )
-  }
-  const digits = known.trim()
-  if (!INT.test(digits)) throw valueError(`invalid literal for int() with base 10: ${repr(known)}`)
-  return readInt(digits.replaceAll('_', '').replace(/^\+/, ''))
-}
-
-function round(value: Value, digits: Value = null): Value {
-  const number = asNumber(plain(unwrap(value)))
-  if (number === undefined) throw typeError(`type ${nameOf(value)} doesn't define __round__ method`)
-  if (!(number instanceof PythonFloat)) return number
-  return digits === null
-    ? roundToInt(number.value)
-    : new PythonFloat(roundFloat(number.value, Number(digits)))
-}
 
 /** Python's `sum`; floats are added with a compensation, as since 3.12. */
 function sum(items: Iterable<Value>, start: Value = 0): Value {
@@ -104,13 +68,6 @@ function extreme(operator: '<' | '>', given: readonly Value[], named: Named): Va
   }
   const by = (item: Value): Value => (key === null ? item : call(key, [item]))
   return items.reduce((best, item) => (isOrdered(operator, by(item), by(best)) ? item : best))
-}
-
-function absolute(value: Value): Value {
-  const number = asNumber(plain(value))
-  if (number === undefined) throw typeError(`bad operand type for abs(): '${nameOf(value)}'`)
-  if (number instanceof PythonFloat) return new PythonFloat(Math.abs(number.value))
-  return typeof number === 'bigint' ? (number < 0n ? -number : number) : Math.abs(number)
 }
 
 function evaluate(source: Value): Value {
@@ -164,31 +121,37 @@ function* enumerate(source: Value, start: number): Generator<Value> {
   for (const item of iterate(source)) yield new PythonTuple([index++, item])
 }
 
-function range(given: readonly Value[]): Value[] {
-  const [from, to, step = 1] = (given.length === 1 ? [0, given[0]] : given).map(Number) as number[]
-  const numbers: Value[] = []
-  for (
-    let at = from as number;
-    (step as number) > 0 ? at < (to as number) : at > (to as number);
-    at += step as number
-  ) {
-    numbers.push(at)
-  }
-  return numbers
-}
-
 function makeDict(given: readonly Value[], named: Named): Dict {
   const dict: Dict = new Map()
-  const from = given[0]
-  if (from instanceof Map) for (const [key, value] of from) dict.set(key, value)
-  else if (from !== undefined) {
-    for (const pair of iterate(from)) {
-      const [key, value] = unpack(pair, 2) as [Value, Value]
-      setItem(dict, key, value)
-    }
-  }
+  addPairs(RUNTIME, dict, given[0])
   for (const [key, value] of named) dict.set(key, value)
   return dict
+}
+
+function* mapped(called: Value, sources: readonly Value[]): Generator<Value> {
+  for (const items of zip(sources)) yield call(called, (items as PythonTuple<Value>).items)
+}
+
+function* filtered(called: Value, source: Value): Generator<Value> {
+  for (const item of iterate(source)) {
+    if (isTrue(called === null ? item : call(called, [item]))) yield item
+  }
+}
+
+function character(code: number): string {
+  if (code < 0 || code > 0x10ffff) throw valueError('chr() arg not in range(0x110000)')
+  return String.fromCodePoint(code)
+}
+
+function ordinal(value: Value): number {
+  const text = unwrap(value)
+  if (typeof text !== 'string')
+    throw typeError(`ord() expected string of length 1, but ${nameOf(value)} found`)
+  const [first = '', ...others] = text
+  if (first === '' || others.length > 0) {
+    throw typeError(`ord() expected a character, but string of length ${lengthOf(text)} found`)
+  }
+  return first.codePointAt(0) as number
 }
 
 const itemsOf = (value: Value | undefined): Iterable<Value> =>
@@ -197,7 +160,9 @@ const itemsOf = (value: Value | undefined): Iterable<Value> =>
 /** Python's own classes. */
 export const classes: Readonly<Record<string, BuiltinClass>> = {
   str: new BuiltinClass('str', ([value = '']) => str(value)),
-  int: new BuiltinClass('int', ([value]) => toWhole(value)),
+  int: new BuiltinClass('int', ([value, base], named) =>
+    toWhole(value, orElse(base, named.get('base'))),
+  ),
   float: new BuiltinClass('float', ([value]) => toFloat(value)),
   bool: new BuiltinClass('bool', ([value = false]) => isTrue(value)),
   list: new BuiltinClass('list', ([items]) => [...itemsOf(items)]),
@@ -234,17 +199,42 @@ const functions: Readonly<Record<string, Run>> = {
     for (const item of iterate(items as Value)) if (isTrue(item)) return true
     return false
   },
-  round: ([value, digits]) => round(value as Value, digits),
-  sorted: ([items], named) => sorted(iterate(items as Value), named),
-  reversed: ([items]) => [...iterate(items as Value)].reverse(),
-  enumerate: ([source, start = 0]) =>
-    new ProgramIterator(enumerate(source as Value, Number(start))),
+  round: ([value, digits], named) =>
+    round(
+      orElse(value, named.get('number')) ?? null,
+      orElse(digits, named.get('ndigits')),
+    ) as Value,
+  sorted: ([items], named) =>
+    sortedItems(RUNTIME, iterate(items as Value), {
+      key: named.get('key'),
+      reverse: named.get('reverse'),
+    }) as Value[],
+  reversed: ([items]) => new ProgramIterator([...iterate(items as Value)].reverse().values()),
+  enumerate: ([source, start], named) =>
+    new ProgramIterator(
+      enumerate(source as Value, requireInt(orElse(start, named.get('start')), 0)),
+    ),
+  map: ([called, ...sources]) => new ProgramIterator(mapped(called as Value, sources)),
+  filter: ([called, source]) => new ProgramIterator(filtered(called as Value, source as Value)),
   zip: given => new ProgramIterator(zip(given)),
-  range: given => range(given),
+  range: given => new ProgramRange(readRange(given)),
   sum: ([items, start]) => sum(iterate(items as Value), start),
   min: (given, named) => extreme('<', given, named),
   max: (given, named) => extreme('>', given, named),
-  abs: ([value]) => absolute(value as Value),
+  abs: ([value]) => absolute(value as Value) as Value,
+  divmod: ([left, right]) =>
+    new PythonTuple([
+      operate('//', left as Value, right as Value, 'divmod()'),
+      operate('%', left as Value, right as Value, 'divmod()'),
+    ]),
+  pow: ([base, exponent, modulus]) => {
+    if (modulus !== undefined) throw new UnsupportedError('A power with a modulus')
+    return operate('**', base as Value, exponent as Value)
+  },
+  ascii: ([value]) => encodeAsciiRepr(repr(value as Value)),
+  format: ([value, specification = '']) => format(value as Value, specification as string),
+  chr: ([code]) => character(requireInt(code, 0)),
+  ord: ([text]) => ordinal(text as Value),
   next: ([source, preset]) => next(source as Value, preset),
   iter: ([source]) => new ProgramIterator(iterate(source as Value)[Symbol.iterator]()),
   repr: ([value]) => repr(value as Value),

@@ -1,3 +1,4 @@
+import { BuiltinMethod } from './methods.ts'
 import { nameOf } from './operators.ts'
 import { repr, str } from './show.ts'
 import {
@@ -45,6 +46,7 @@ export function call(called: Value, given: readonly Value[] = [], named: Named =
 }
 
 function callMethod({ called, self }: BoundMethod, given: readonly Value[], named: Named): Value {
+  if (called instanceof BuiltinMethod) return called.run(self, given, named)
   const all = [self, ...given]
   return called instanceof Native ? called.call(all, named) : runFunction(called, all, named)
 }

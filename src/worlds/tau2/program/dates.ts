@@ -15,6 +15,26 @@ export class TimeDelta extends ProgramObject {
   get days(): number {
     return Math.floor(this.milliseconds / DAY)
   }
+  /** Whole seconds beside the days. */
+  get seconds(): number {
+    return Math.floor((this.milliseconds - this.days * DAY) / 1000)
+  }
+  /** What is left beside days and seconds. */
+  get microseconds(): number {
+    return Math.round((this.milliseconds - this.days * DAY - this.seconds * 1000) * 1000)
+  }
+  equals(other: unknown): boolean {
+    return other instanceof TimeDelta && other.milliseconds === this.milliseconds
+  }
+  /** `1 day, 2:00:00`, as `str` prints it. */
+  text(): string {
+    const two = (count: number): string => String(count).padStart(2, '0')
+    const { days, seconds, microseconds } = this
+    const day = days === 0 ? '' : `${days} day${Math.abs(days) === 1 ? '' : 's'}, `
+    const clock = `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
+    const rest = microseconds === 0 ? '' : `.${String(microseconds).padStart(6, '0')}`
+    return day + clock + rest
+  }
 }
 
 /** A day, or a moment of one; without a time zone, as the programs here use them. */
@@ -45,6 +65,13 @@ export class ProgramDate extends ProgramObject {
     if (!this.hasTime) return whole.slice(0, 10)
     const fraction = this.at % 1000 === 0 ? '' : `${whole.slice(19, 23)}000`
     return `${whole.slice(0, 10)}${between}${whole.slice(11, 19)}${fraction}`
+  }
+  /** The parts that `repr` prints: seconds only if there are any. */
+  get shown(): readonly number[] {
+    const { parts } = this
+    const fraction = (((this.at % 1000) + 1000) % 1000) * 1000
+    if (fraction !== 0) return [...parts, fraction]
+    return this.hasTime && parts[5] === 0 ? parts.slice(0, 5) : parts
   }
   get parts(): readonly number[] {
     const date = new Date(this.at)

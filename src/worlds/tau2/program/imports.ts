@@ -1,6 +1,6 @@
+import { parseModule } from '@espalier/text/python'
 import { Frame } from './compile/scope.ts'
 import { compileBlock } from './compile/statement.ts'
-import { parseModule } from './source/parse.ts'
 import { Module, Native, Opaque, PythonError, type Value } from './values.ts'
 
 /** Where the modules of a program come from. */

@@ -1,4 +1,13 @@
-import { asNumber, PythonFloat } from '@espalier/text/python'
+import {
+  asNumber,
+  characterAt,
+  countCharacters,
+  PythonFloat,
+  pick,
+  pickText,
+  sliceRange,
+  span,
+} from '@espalier/text/python'
 import { iterate, keyIn, nameOf, requireKey } from './operators.ts'
 import { repr } from './show.ts'
 import { TypeForm } from './type-form.ts'
@@ -8,6 +17,7 @@ import {
   EnumMember,
   ProgramBytes,
   ProgramClass,
+  ProgramRange,
   PythonError,
   PythonTuple,
   typeError,
@@ -31,6 +41,7 @@ export function itemOf(object: Value, index: Value): Value {
   if (known instanceof PythonTuple)
     return known.items[place(known.items.length, index, 'tuple')] as Value
   if (typeof known === 'string') return textItem(known, index)
+  if (known instanceof ProgramRange) return known.at(place(known.length, index, 'range object'))
   if (known instanceof ProgramClass && known.kind === 'enum') {
     const member = typeof index === 'string' ? known.attributes.get(index) : undefined
     if (member instanceof EnumMember) return member
@@ -68,7 +79,11 @@ function genericOf(type: Value, index: Value): TypeForm | undefined {
     : undefined
 }
 
-function place(length: number, index: Value, kind: 'list' | 'tuple' | 'string'): number {
+function place(
+  length: number,
+  index: Value,
+  kind: 'list' | 'tuple' | 'string' | 'range object',
+): number {
   const number = asNumber(index)
   if (number === undefined || number instanceof PythonFloat) {
     throw typeError(
@@ -83,49 +98,25 @@ function place(length: number, index: Value, kind: 'list' | 'tuple' | 'string'):
 }
 
 function textItem(text: string, index: Value): Value {
-  const characters = [...text]
-  return characters[place(characters.length, index, 'string')] as string
+  return characterAt(text, place(countCharacters(text), index, 'string')) as string
 }
 
 /** Python's `object[from:to:step]`. */
 export function sliceOf(object: Value, slice: Slice): Value {
   const known = unwrap(object)
-  if (typeof known === 'string') return cut([...known], slice).join('')
-  if (Array.isArray(known)) return cut(known, slice)
-  if (known instanceof PythonTuple) return new PythonTuple(cut(known.items, slice))
+  const range = sliceRange([slice.from, slice.to, slice.step])
+  if (typeof known === 'string') return pickText(known, range) as string
+  if (Array.isArray(known)) return pick(known, range)
+  if (known instanceof PythonTuple) return new PythonTuple(pick(known.items, range))
+  if (known instanceof ProgramRange) {
+    const { first, last, count } = span(known.length, range)
+    const step = known.step * range.step
+    return new ProgramRange({ start: known.at(first), stop: known.at(last), step, length: count })
+  }
   if (known instanceof ProgramBytes)
-    return new ProgramBytes(Buffer.from(cut([...known.data], slice)))
+    return new ProgramBytes(Buffer.from(pick([...known.data], range)))
   if (known instanceof Map) throw typeError("unhashable type: 'slice'")
   throw typeError(`'${nameOf(object)}' object is not subscriptable`)
-}
-
-function cut<T>(items: readonly T[], { from, to, step }: Slice): T[] {
-  const stride = step === null ? 1 : bound(step)
-  if (stride === 1)
-    return items.slice(from === null ? 0 : bound(from), to === null ? undefined : bound(to))
-  if (stride === 0) throw new PythonError('ValueError', 'slice step cannot be zero')
-  const { length } = items
-  const clamp = (value: Value, low: number, high: number): number => {
-    const at = bound(value)
-    return Math.min(Math.max(at < 0 ? at + length : at, low), high)
-  }
-  const picked: T[] = []
-  if (stride > 0) {
-    const end = to === null ? length : clamp(to, 0, length)
-    for (let at = from === null ? 0 : clamp(from, 0, length); at < end; at += stride)
-      picked.push(items[at] as T)
-  } else {
-    const end = to === null ? -1 : clamp(to, -1, length - 1)
-    const start = from === null ? length - 1 : clamp(from, -1, length - 1)
-    for (let at = start; at > end; at += stride) picked.push(items[at] as T)
-  }
-  return picked
-}
-
-function bound(value: Value): number {
-  const number = asNumber(value)
-  if (number !== undefined && !(number instanceof PythonFloat)) return Number(number)
-  throw typeError('slice indices must be integers or None or have an __index__ method')
 }
 
 /** Python's `object[index] = value`. */

@@ -2,18 +2,10 @@
 const BREAKS = '\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029'
 
 /** What Python takes for white space, as a class of a pattern. */
-export const WHITESPACE = '\\s\\x1c-\\x1f\\x85'
+const WHITESPACE = '\\s\\x1c-\\x1f\\x85'
 
 const LINE = new RegExp(`[^${BREAKS}]*(?:\\r\\n|[${BREAKS}])|[^${BREAKS}]+$`, 'g')
 const VISIBLE = new RegExp(`[^${WHITESPACE}]`)
-const BREAK = new RegExp(`\\r\\n|[${BREAKS}]`)
-
-/** The lines of a text without their ends. */
-export function splitLines(text: string): string[] {
-  const lines = text.split(BREAK)
-  if (lines.at(-1) === '') lines.pop()
-  return lines
-}
 
 /** Lines that are not blank get a prefix, as `textwrap.indent` does it. */
 export function indent(text: string, prefix: string): string {

@@ -1,17 +1,17 @@
 import {
-  arithmetic,
-  asNumber,
+  type BinaryOperator,
+  calculate,
   compare,
+  countCharacters,
   equals,
   findKey,
   PythonFloat,
-  type PythonNumber,
   requireHashable,
   typeName,
 } from '@espalier/text/python'
-import { combine } from '../../tau/operations.ts'
 import { ProgramDate, TimeDelta } from './dates.ts'
 import { ProgramPath } from './paths.ts'
+import { RUNTIME } from './runtime.ts'
 import { TypeForm } from './type-form.ts'
 import {
   BuiltinClass,
@@ -25,10 +25,10 @@ import {
   ProgramFunction,
   ProgramIterator,
   ProgramObject,
+  ProgramRange,
   PythonError,
   PythonSet,
   PythonTuple,
-  plain,
   typeError,
   unwrap,
   type Value,
@@ -36,7 +36,7 @@ import {
 
 /** The name of a value's class, as errors print it. */
 export const nameOf = (value: Value): string =>
-  value instanceof PythonError ? value.type : typeName(plain(value))
+  value instanceof PythonError ? value.type : typeName(value)
 
 /** Python's truth. */
 export function isTrue(value: Value): boolean {
@@ -47,6 +47,7 @@ export function isTrue(value: Value): boolean {
   if (value instanceof PythonFloat) return value.value !== 0
   if (value instanceof PythonTuple || value instanceof PythonSet) return value.items.length > 0
   if (value instanceof DictView) return value.dict.size > 0
+  if (value instanceof ProgramRange) return value.length > 0
   const text = unwrap(value)
   return typeof text === 'string' ? text !== '' : true
 }
@@ -58,7 +59,7 @@ export function isEqual(left: Value, right: Value): boolean {
   const [one, other] = [unwrap(left), unwrap(right)]
   if (one instanceof Instance && other instanceof Instance) return isEqualModel(one, other)
   if (one instanceof PythonError || other instanceof PythonError) return one === other
-  return equals(plain(one), plain(other))
+  return equals(one, other)
 }
 
 function isEqualModel(left: Instance, right: Instance): boolean {
@@ -90,7 +91,7 @@ export function isOrdered(operator: Ordering, left: Value, right: Value): boolea
   if (one instanceof TimeDelta && other instanceof TimeDelta) {
     return compare(operator, one.milliseconds, other.milliseconds)
   }
-  return compare(operator, plain(one), plain(other))
+  return compare(operator, one, other)
 }
 
 /** The key under which a dict holds a value equal to this one. */
@@ -102,7 +103,7 @@ export function keyIn(dict: Dict, key: Value): Value | undefined {
   if (key instanceof EnumMember) return dict.has(unwrap(key)) ? unwrap(key) : undefined
   requireKey(key)
   if (key instanceof ProgramObject) return undefined
-  return findKey(dict as Map<never, never>, plain(key) as never) as Value | undefined
+  return findKey(dict, key)
 }
 
 /** The enum member that equals a text, if the dict's first key is an enum member. */
@@ -122,7 +123,7 @@ export function requireKey(value: Value): void {
     for (const item of value.items) requireKey(item)
     return
   }
-  requireHashable(plain(value))
+  requireHashable(value)
 }
 
 /** Python's `item in container`. */
@@ -147,19 +148,14 @@ export function isIn(item: Value, container: Value): boolean {
 /** Python's `len`, of texts in code points. */
 export function lengthOf(value: Value): number {
   const known = unwrap(value)
-  if (typeof known === 'string') return codePoints(known)
+  if (typeof known === 'string') return countCharacters(known)
   if (Array.isArray(known)) return known.length
   if (known instanceof Map) return known.size
   if (known instanceof PythonTuple || known instanceof PythonSet) return known.items.length
   if (known instanceof DictView) return known.dict.size
+  if (known instanceof ProgramRange) return known.length
   throw typeError(`object of type '${nameOf(value)}' has no len()`)
 }
-
-const ASTRAL = /[\ud800-\udbff]/
-
-/** How many code points a text has. */
-export const codePoints = (text: string): number =>
-  ASTRAL.test(text) ? [...text].length : text.length
 
 const isIterable = (value: Value): boolean =>
   typeof value === 'string' ||
@@ -169,6 +165,7 @@ const isIterable = (value: Value): boolean =>
   value instanceof PythonSet ||
   value instanceof ProgramIterator ||
   value instanceof DictView ||
+  value instanceof ProgramRange ||
   (value instanceof ProgramClass && value.kind === 'enum')
 
 /** Python's iteration: a text by its characters, a dict by its keys, an enum by its members. */
@@ -178,7 +175,7 @@ export function iterate(value: Value): Iterable<Value> {
   if (known instanceof Map) return known.keys()
   if (known instanceof PythonTuple || known instanceof PythonSet)
     return known.items as readonly Value[]
-  if (known instanceof DictView) return known
+  if (known instanceof DictView || known instanceof ProgramRange) return known
   if (known instanceof ProgramIterator) return { [Symbol.iterator]: () => known.iterator }
   if (known instanceof ProgramClass && known.kind === 'enum') return membersOf(known)
   if (known instanceof Instance && known.class.kind === 'model') return pairsOf(known)
@@ -199,33 +196,20 @@ export function membersOf(enumeration: ProgramClass): EnumMember[] {
 }
 
 /** Python's binary operators; `sign` is how a failure names the operator. */
-export function operate(operator: string, left: Value, right: Value, sign = operator): Value {
+export function operate(
+  operator: BinaryOperator,
+  left: Value,
+  right: Value,
+  sign: string = operator,
+): Value {
   if (left instanceof ProgramObject || right instanceof ProgramObject) {
     const special = operateOnObjects(operator, left, right)
     if (special !== undefined) return special
   }
-  const [one, other] = [unwrap(left), unwrap(right)]
-  if (operator === '+' || operator === '-' || operator === '*') {
-    if (operator === '+' && one instanceof PythonTuple && other instanceof PythonTuple) {
-      return new PythonTuple([...one.items, ...other.items])
-    }
-    return combine(plain(one), operator, { right: plain(other), sign }) as Value
-  }
-  if (operator === '|' && one instanceof Map && other instanceof Map)
-    return new Map([...one, ...other])
-  const [first, second] = [asNumber(one), asNumber(other)]
-  if (first !== undefined && second !== undefined && isArithmetic(operator)) {
-    return arithmetic(operator, first as PythonNumber, second as PythonNumber)
-  }
-  throw typeError(
-    `unsupported operand type(s) for ${sign}: '${nameOf(left)}' and '${nameOf(right)}'`,
-  )
+  return calculate(RUNTIME, operator, [left, right], sign) as Value
 }
 
-const isArithmetic = (operator: string): operator is '/' | '//' | '%' | '**' =>
-  ['/', '//', '%', '**'].includes(operator)
-
-function operateOnObjects(operator: string, left: Value, right: Value): Value | undefined {
+function operateOnObjects(operator: BinaryOperator, left: Value, right: Value): Value | undefined {
   if (operator === '|' && isType(left) && isType(right)) {
     return new TypeForm('union', '|', [left, right])
   }

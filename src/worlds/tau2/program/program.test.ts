@@ -43,6 +43,16 @@ describe('a program', () => {
     )
   })
 
+  it('assigns within expressions, in the function around them', () => {
+    const source = `
+def find(words):
+    if _ := [word for word in words if (last := word) > "b"]:
+        return [_, last]
+    return (n := len(words)) + n
+`
+    expect(shown('[find(["a", "c"]), find(["a"])]', source)).toBe("[[['c'], 'c'], 2]")
+  })
+
   it('keeps the rules of scopes, closures and classes', () => {
     const source = `
 class Shape(object):

@@ -1,4 +1,4 @@
-import { repr as pythonRepr } from '@espalier/text/python'
+import { repr as pythonRepr, showRange } from '@espalier/text/python'
 import { ProgramDate, TimeDelta } from './dates.ts'
 import { TypeForm } from './type-form.ts'
 import {
@@ -12,6 +12,7 @@ import {
   ProgramClass,
   ProgramFunction,
   ProgramObject,
+  ProgramRange,
   PythonError,
   plain,
   unwrap,
@@ -29,7 +30,7 @@ export function str(value: Value): string {
   if (typeof value === 'string') return value
   if (value instanceof PythonError) return value.message
   if (value instanceof EnumMember) return `${value.class.name}.${value.name}`
-  if (value instanceof ProgramDate) return value.text()
+  if (value instanceof ProgramDate || value instanceof TimeDelta) return value.text()
   if (value instanceof Instance && value.class.kind === 'model') return showFields(value, ' ')
   return repr(value)
 }
@@ -40,13 +41,20 @@ function showObject(value: unknown): string | undefined {
   if (value instanceof EnumMember) {
     return `<${value.class.name}.${value.name}: ${repr(value.value)}>`
   }
-  if (value instanceof ProgramDate) return `datetime.${value.type}(${value.parts.join(', ')})`
-  if (value instanceof TimeDelta) return `datetime.timedelta(days=${value.days})`
+  if (value instanceof ProgramDate) return `datetime.${value.type}(${value.shown.join(', ')})`
+  if (value instanceof TimeDelta) return showSpan(value)
+  if (value instanceof ProgramRange) return showRange(value)
   if (value instanceof DictView) return `dict_${value.part}(${repr([...value])})`
   if (value instanceof Instance && value.class.kind === 'model') {
     return `${value.class.name}(${showFields(value, ', ')})`
   }
   return showType(value) ?? `<${value.type} object>`
+}
+
+function showSpan({ days, seconds, microseconds }: TimeDelta): string {
+  const parts = Object.entries({ days, seconds, microseconds }).filter(([, count]) => count !== 0)
+  const written = parts.map(([name, count]) => `${name}=${count}`).join(', ')
+  return `datetime.timedelta(${written === '' ? '0' : written})`
 }
 
 function showFields({ fields }: Instance, between: string): string {

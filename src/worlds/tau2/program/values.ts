@@ -4,6 +4,7 @@ import {
   PythonSet,
   PythonTuple,
   type PythonValue,
+  type RangeParts,
 } from '@espalier/text/python'
 
 /** A value of a running program: one of Python's own, or an object of a class. */
@@ -230,6 +231,10 @@ export class EnumMember extends ProgramObject {
   get type(): string {
     return this.class.name
   }
+  /** The text of a member that is a text. */
+  get asText(): string | undefined {
+    return this.class.isText && typeof this.value === 'string' ? this.value : undefined
+  }
   /** A member that is a text equals that text. */
   equals(other: unknown): boolean {
     if (this === other || !this.class.isText) return this === other
@@ -306,6 +311,34 @@ export class ProgramIterator extends ProgramObject {
   }
   get type(): string {
     return 'generator'
+  }
+}
+
+/** A `range`: ints that are made as they are asked for. */
+export class ProgramRange extends ProgramObject {
+  readonly start: number
+  readonly stop: number
+  readonly step: number
+  readonly length: number
+  constructor({ start, stop, step, length }: RangeParts) {
+    super()
+    this.start = start
+    this.stop = stop
+    this.step = step
+    this.length = length
+  }
+  get type(): string {
+    return 'range'
+  }
+  at(index: number): number {
+    return this.start + index * this.step
+  }
+  equals(other: unknown): boolean {
+    if (!(other instanceof ProgramRange) || other.length !== this.length) return false
+    return this.length === 0 || (other.start === this.start && other.at(1) === this.at(1))
+  }
+  *[Symbol.iterator](): Generator<Value> {
+    for (let index = 0; index < this.length; index++) yield this.at(index)
   }
 }
 

@@ -1,3 +1,5 @@
+import { methodNamed } from '../../python/methods/methods.ts'
+import { plain } from '../../python/text/text.ts'
 import { getAttribute } from '../access.ts'
 import { FILTERS } from '../filters/filters.ts'
 import { TESTS } from '../filters/tests.ts'
@@ -5,11 +7,9 @@ import { keyValues } from '../foreign.ts'
 import type { Decide, Evaluate, RunFrame } from '../frame.ts'
 import { callValue, unknownName } from '../frame.ts'
 import { toList } from '../iteration.ts'
-import { methodNamed } from '../methods/methods.ts'
 import type { CallArguments, Expression } from '../parse/syntax.ts'
 import type { Run } from '../run.ts'
 import { charge } from '../run.ts'
-import { plain } from '../text.ts'
 import type { Input, Value } from '../value.ts'
 import { isText, typeError, typeOf, Undefined } from '../value.ts'
 import { compileAll, compileExpression, constantValues } from './compile-expression.ts'
@@ -108,9 +108,9 @@ function compileMethodCall(
   return frame => {
     const object = owner(frame)
     const method = find(object)
-    if (method !== undefined && !method.isRefused) {
+    if (method !== undefined && !method.changes) {
       charge(frame.run, object)
-      return method.call(frame.run, object, constants ?? values(frame))
+      return method.call(frame.run, object, constants ?? values(frame)) as Value
     }
     const called = getAttribute(object, name)
     return callCharged(frame.run, called, values(frame))

@@ -1,3 +1,4 @@
+import { joinTexts, sizeOf } from '../../python/text/text.ts'
 import { PythonTuple } from '../../python/value.ts'
 import { getSlice } from '../access.ts'
 import { fromEntries } from '../dict.ts'
@@ -6,7 +7,6 @@ import { add, applySign, calculate, isTrue } from '../operations.ts'
 import type { Expression } from '../parse/syntax.ts'
 import { spendText } from '../run.ts'
 import { printable } from '../show.ts'
-import { joinTexts, sizeOf } from '../text.ts'
 import type { Text, Value } from '../value.ts'
 import { Undefined } from '../value.ts'
 import { compileCall, compileFilter, compileTest } from './compile-call.ts'
@@ -132,7 +132,7 @@ function compileUnary(place: CompilePlace, expression: Of<'unary'>): Evaluate {
   const { operator } = expression
   if (operator === 'not') return compileCondition(place, expression)
   const value = compileExpression(place, expression.value)
-  return frame => applySign(operator, value(frame))
+  return frame => applySign(frame.run, operator, value(frame))
 }
 
 function compileArithmetic(place: CompilePlace, expression: Of<'arithmetic'>): Evaluate {

@@ -1,5 +1,5 @@
+import { plain } from '../../python/text/text.ts'
 import { getItem } from '../access.ts'
-import { plain } from '../text.ts'
 import type { Value } from '../value.ts'
 import { isText, Undefined } from '../value.ts'
 

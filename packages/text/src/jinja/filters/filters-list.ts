@@ -1,4 +1,6 @@
 import { PythonError } from '../../python/error.ts'
+import { requireInt, requireText } from '../../python/methods/arguments.ts'
+import { plain, sliceText } from '../../python/text/text.ts'
 import { findAttribute, getSlice, groupTuple } from '../access.ts'
 import { itemTuples, requireDict, setItem } from '../dict.ts'
 import {
@@ -9,13 +11,11 @@ import {
   toList,
   walk,
 } from '../iteration.ts'
-import { requireInt, requireText } from '../methods/methods-split.ts'
 import { add, isEqual, isOrdered, isTrue } from '../operations.ts'
 import type { Run } from '../run.ts'
 import { spend } from '../run.ts'
 import type { Method, MethodBody } from '../signature.ts'
 import { method, signature } from '../signature.ts'
-import { plain, sliceText } from '../text.ts'
 import type { Dict, Text, Value } from '../value.ts'
 import {
   isText,

@@ -1,57 +1,18 @@
 import { asNumber } from '../../python/compare.ts'
 import { PythonError } from '../../python/error.ts'
+import { requireInt, requireText } from '../../python/methods/arguments.ts'
 import { arithmetic, negate, roundFloat, toDouble, toFixedExactly } from '../../python/number.ts'
+import { readFloat, readWhole } from '../../python/numbers.ts'
 import { PythonFloat, toInt } from '../../python/value.ts'
-import { requireInt, requireText } from '../methods/methods-split.ts'
-import { stripText } from '../methods/methods-text.ts'
 import { isTrue } from '../operations.ts'
 import type { Method, MethodBody } from '../signature.ts'
 import { method, signature } from '../signature.ts'
-import { plain } from '../text.ts'
-import type { Text, Value } from '../value.ts'
+import type { Value } from '../value.ts'
 import { isText, typeError, typeOf, Undefined } from '../value.ts'
-
-const DIGITS = /^[-+]?[0-9a-zA-Z]+(?:_[0-9a-zA-Z]+)*$/
-const PREFIXES: Readonly<Record<number, RegExp>> = { 2: /^0[bB]/, 8: /^0[oO]/, 16: /^0[xX]/ }
-
-/** Python's `int(text, base)`, or `undefined` where it raises. */
-export function parseInteger(value: Text, base: number): number | bigint | undefined {
-  const text = plain(stripText(value, undefined, 'both'))
-  if (!DIGITS.test(text)) return undefined
-  const negative = text.startsWith('-')
-  const body = text
-    .replace(/^[-+]/, '')
-    .replaceAll('_', '')
-    .replace(PREFIXES[base] ?? /^(?!)/, '')
-  if (body.length > 4300) return undefined
-  let total = 0n
-  for (const character of body) {
-    const digit = Number.parseInt(character, 36)
-    if (!(digit < base)) return undefined
-    total = total * BigInt(base) + BigInt(digit)
-  }
-  return body === '' ? undefined : toInt(negative ? -total : total)
-}
-
-/** Each digit can be read in one way only, so that a text is refused in linear time. */
-const FLOAT =
-  /^[-+]?(?:(?:[0-9]+(?:_[0-9]+)*)?(?:\.(?:[0-9]+(?:_[0-9]+)*)?)?(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?|inf(?:inity)?|nan)$/i
-
-/** Python's `float(text)`, or `undefined` where it raises. */
-export function parseFloatText(value: Text): number | undefined {
-  const text = plain(stripText(value, undefined, 'both')).replace(/_/g, '_')
-  if (!FLOAT.test(text) || !/[0-9]|inf|nan/i.test(text) || /^[-+]?\.?e/i.test(text))
-    return undefined
-  const body = text.replace(/^[-+]/, '').toLowerCase()
-  const sign = text.startsWith('-') ? -1 : 1
-  if (body.startsWith('inf')) return sign * Number.POSITIVE_INFINITY
-  if (body === 'nan') return Number.NaN
-  return sign * Number(body.replaceAll('_', ''))
-}
 
 function toFloat(value: Value): number | undefined {
   if (value instanceof Undefined) value.raise()
-  if (isText(value)) return parseFloatText(value)
+  if (isText(value)) return readFloat(value)
   const number = asNumber(value)
   return number === undefined ? undefined : toDouble(number)
 }
@@ -65,7 +26,7 @@ function truncate(value: number): number | bigint | undefined {
 const int: MethodBody<Value> = (value, [fallback = 0, base]) => {
   if (value instanceof Undefined) value.raise()
   if (isText(value)) {
-    const whole = parseInteger(value, requireInt(base, 10))
+    const whole = readWhole(value, requireInt(base, 10))
     if (whole !== undefined) return whole
   } else {
     const number = asNumber(value)

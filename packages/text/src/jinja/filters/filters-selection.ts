@@ -1,11 +1,11 @@
 import { PythonError } from '../../python/error.ts'
+import { plain } from '../../python/text/text.ts'
 import { unknownName } from '../frame.ts'
 import { iteratorObject, walk } from '../iteration.ts'
 import { isTrue } from '../operations.ts'
 import type { Run } from '../run.ts'
 import { charge } from '../run.ts'
 import type { Method } from '../signature.ts'
-import { plain } from '../text.ts'
 import type { Input, Value } from '../value.ts'
 import { isText, typeError, typeOf } from '../value.ts'
 import type { Getter } from './attribute.ts'
@@ -73,7 +73,7 @@ function* chosen(run: Run, value: Value, make: () => (item: Value) => boolean): 
 
 function choosing(byAttribute: boolean, keep: boolean): Method {
   return {
-    isRefused: false,
+    changes: false,
     call: (run, value, input) =>
       iteratorObject(
         chosen(run, value, () => {
@@ -90,7 +90,7 @@ export function selectionFilters(findFilter: FindFilter): readonly (readonly [st
     [
       'map',
       {
-        isRefused: false,
+        changes: false,
         call: (run, value, input) =>
           iteratorObject(mapped(run, value, () => mapper(run, input, findFilter))),
       },

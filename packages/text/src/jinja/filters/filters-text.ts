@@ -1,34 +1,30 @@
 import { PythonError } from '../../python/error.ts'
+import { formatPercent } from '../../python/format/percent.ts'
+import { limitText } from '../../python/format/specification.ts'
 import { dumps } from '../../python/json.ts'
+import { requireInt, requireText } from '../../python/methods/arguments.ts'
+import { lineRanges } from '../../python/methods/split.ts'
+import { center, replaceText, stripText } from '../../python/methods/text.ts'
+import { capitalize } from '../../python/text/character.ts'
+import {
+  countCharacters,
+  joinTexts,
+  mapText,
+  plain,
+  sizeOf,
+  sliceText,
+} from '../../python/text/text.ts'
 import type { PythonValue } from '../../python/value.ts'
 import { PythonTuple } from '../../python/value.ts'
 import { holdsForeign } from '../foreign.ts'
 import { requireLength, walk } from '../iteration.ts'
-import { capitalize } from '../methods/character.ts'
-import { formatPercent } from '../methods/format-percent.ts'
-import { limitText } from '../methods/format-spec.ts'
-import { lineRanges, requireInt, requireText } from '../methods/methods-split.ts'
-import { center, replaceText, stripText } from '../methods/methods-text.ts'
 import { add, isTrue } from '../operations.ts'
 import type { Run } from '../run.ts'
 import { spend, spendText } from '../run.ts'
 import { printable, softText } from '../show.ts'
 import type { Method, MethodBody } from '../signature.ts'
 import { method, signature } from '../signature.ts'
-import {
-  changeHidden,
-  countCharacters,
-  foreignText,
-  fromMarkup,
-  isMarkup,
-  joinTexts,
-  mapText,
-  markLike,
-  plain,
-  sizeOf,
-  sliceText,
-  toMarkup,
-} from '../text.ts'
+import { changeHidden, foreignText, fromMarkup, isMarkup, markLike, toMarkup } from '../text.ts'
 import type { Input, Text, Value } from '../value.ts'
 import { isText, sequenceItems, typeError, typeOf, Undefined } from '../value.ts'
 import { makeGetter } from './attribute.ts'
@@ -219,5 +215,5 @@ export const TEXT_FILTERS: readonly (readonly [string, Method])[] = [
     ['wordwrap', 'width? break_long_words? wrapstring? break_on_hyphens?', wordwrap],
     ['pprint', '', pprint],
   ]),
-  ['format', { isRefused: false, call: format }],
+  ['format', { changes: false, call: format }],
 ]

@@ -1,4 +1,5 @@
-import { fromMarkup, isMarkup, mapText, toMarkup } from '../text.ts'
+import { mapText } from '../../python/text/text.ts'
+import { fromMarkup, isMarkup, toMarkup } from '../text.ts'
 import type { Text } from '../value.ts'
 
 const SPECIAL = /[&<>'"]/

@@ -1,4 +1,4 @@
-import { lineRanges } from '../methods/methods-split.ts'
+import { lineRanges } from '../../python/methods/split.ts'
 import type { Run } from '../run.ts'
 import { spend } from '../run.ts'
 

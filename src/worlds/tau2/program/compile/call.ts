@@ -1,8 +1,8 @@
+import type { Argument, Expression } from '@espalier/text/python'
 import { attributeOf } from '../attributes.ts'
 import { call } from '../call.ts'
 import { iterate, nameOf } from '../operators.ts'
 import { repr } from '../show.ts'
-import type { Argument, Expression } from '../source/syntax.ts'
 import {
   BoundMethod,
   BuiltinClass,

@@ -1,5 +1,5 @@
+import type { Statement } from '@espalier/text/python'
 import { call } from '../call.ts'
-import type { Statement } from '../source/syntax.ts'
 import {
   BuiltinClass,
   type ClassKind,

@@ -1,6 +1,6 @@
+import type { Clause, Expression } from '@espalier/text/python'
 import { setItem } from '../items.ts'
 import { isTrue, iterate } from '../operators.ts'
-import type { Clause, Expression } from '../source/syntax.ts'
 import { type Dict, ProgramIterator, PythonTuple, type Value } from '../values.ts'
 import { compileExpression, type Evaluate, setOf } from './expression.ts'
 import { bindTarget, Frame, type Scope } from './scope.ts'

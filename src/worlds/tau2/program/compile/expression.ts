@@ -1,5 +1,5 @@
-import { PythonFloat } from '@espalier/text/python'
-import { negated } from '../../../tau/operations.ts'
+import type { Expression, TextPart } from '@espalier/text/python'
+import { applySign, encodeAsciiRepr, PythonFloat, SourceError } from '@espalier/text/python'
 import { attributeOf, superAttribute } from '../attributes.ts'
 import { format } from '../format.ts'
 import { itemOf, setItem, sliceOf } from '../items.ts'
@@ -13,9 +13,8 @@ import {
   operate,
   requireKey,
 } from '../operators.ts'
+import { RUNTIME } from '../runtime.ts'
 import { repr, str } from '../show.ts'
-import type { Expression, TextPart } from '../source/syntax.ts'
-import { SourceError } from '../source/tokens.ts'
 import {
   type Dict,
   ELLIPSIS,
@@ -24,14 +23,13 @@ import {
   PythonError,
   PythonSet,
   PythonTuple,
-  plain,
-  unwrap,
   type Value,
 } from '../values.ts'
 import { compileCall } from './call.ts'
 import { compileComprehension } from './comprehension.ts'
 import { compileLambda } from './function.ts'
 import type { Frame, Scope } from './scope.ts'
+import { assignToName } from './target.ts'
 
 /** An expression ready to be evaluated. */
 export type Evaluate = (frame: Frame) => Value
@@ -88,6 +86,8 @@ export function compileExpression(expression: Expression, scope: Scope): Evaluat
       ]
       return frame => (isTrue(condition(frame)) ? yes(frame) : no(frame))
     }
+    case 'named':
+      return compileNamed(expression, scope)
     case 'lambda':
       return compileLambda(expression, scope)
     case 'comprehension':
@@ -130,6 +130,29 @@ function compileLocal(name: string, depth: number, place: number): Evaluate {
   }
 }
 
+/** `name := value`, which assigns in the nearest function, class or module around. */
+function compileNamed(
+  { name, value }: Extract<Expression, { kind: 'named' }>,
+  scope: Scope,
+): Evaluate {
+  const given = compileExpression(value, scope)
+  let depth = 0
+  let around: Scope | undefined = scope
+  while (around?.places && !around.places.has(name)) {
+    around = around.parent
+    depth++
+  }
+  if (around === undefined) throw new SourceError(`Nothing can be assigned to ${name} here`)
+  const assign = assignToName(name, around)
+  return frame => {
+    let one = frame
+    for (let up = depth; up > 0; up--) one = one.parent as Frame
+    const result = given(frame)
+    assign(one, result)
+    return result
+  }
+}
+
 function unbound(name: string): never {
   throw new PythonError(
     'UnboundLocalError',
@@ -151,6 +174,12 @@ function globalOf(names: ReadonlyMap<string, Value>, name: string): Value {
   throw new PythonError('NameError', `name '${name}' is not defined`)
 }
 
+const CONVERSIONS: Readonly<Record<'r' | 's' | 'a', (value: Value) => string>> = {
+  r: repr,
+  s: str,
+  a: value => encodeAsciiRepr(repr(value)),
+}
+
 function compileText(parts: readonly TextPart[], scope: Scope): Evaluate {
   const compiled = parts.map(part => {
     if (typeof part === 'string') return () => part
@@ -158,10 +187,9 @@ function compileText(parts: readonly TextPart[], scope: Scope): Evaluate {
     const spec = part.format.length === 0 ? undefined : compileText(part.format, scope)
     const { conversion } = part
     return (frame: Frame): string => {
-      const shown = value(frame)
-      if (conversion === 'r') return repr(shown)
-      if (conversion === 's' || spec === undefined) return str(shown)
-      return format(shown, spec(frame) as string)
+      const plain = value(frame)
+      const shown = conversion === undefined ? plain : CONVERSIONS[conversion](plain)
+      return spec === undefined ? str(shown) : format(shown, spec(frame) as string)
     }
   })
   return frame => {
@@ -250,10 +278,9 @@ function compileDict(
   }
 }
 
-function compileUnary(operator: 'not' | '-' | '+', value: Evaluate): Evaluate {
+function compileUnary(operator: 'not' | '-' | '+' | '~', value: Evaluate): Evaluate {
   if (operator === 'not') return frame => !isTrue(value(frame))
-  if (operator === '+') return value
-  return frame => negated(plain(unwrap(value(frame)))) as Value
+  return frame => applySign(RUNTIME, operator, value(frame)) as Value
 }
 
 function compileBoolean(operator: 'and' | 'or', left: Evaluate, right: Evaluate): Evaluate {

@@ -1,4 +1,4 @@
-import type { Block, Expression, FunctionShape, Parameter, Statement } from '../source/syntax.ts'
+import type { Block, Expression, FunctionShape, Parameter, Statement } from '@espalier/text/python'
 import { type BoundParameter, type FunctionPlan, ProgramFunction, type Value } from '../values.ts'
 import { compileExpression, type Evaluate } from './expression.ts'
 import { boundNames, Frame, type Scope } from './scope.ts'

@@ -1,4 +1,4 @@
-import type { Block, Expression, Statement } from '../source/syntax.ts'
+import type { Block, Expression, Statement } from '@espalier/text/python'
 import type { Module, ProgramFunction, PythonError, Value } from '../values.ts'
 
 /** The names of a function, a comprehension, a class body or a module, known before it runs. */
@@ -55,6 +55,10 @@ function bindStatement(statement: Statement, into: Set<string>): void {
   switch (statement.kind) {
     case 'assign':
       for (const target of statement.targets) bindTarget(target, into)
+      bindNamed(statement.value, into)
+      return
+    case 'expression':
+      bindNamed(statement.value, into)
       return
     case 'annotate':
     case 'augment':
@@ -66,10 +70,12 @@ function bindStatement(statement: Statement, into: Set<string>): void {
       boundNames(statement.otherwise, into)
       return
     case 'if':
+      bindNamed(statement.condition, into)
       boundNames(statement.yes, into)
       boundNames(statement.no, into)
       return
     case 'while':
+      bindNamed(statement.condition, into)
       boundNames(statement.body, into)
       return
     default:
@@ -105,6 +111,15 @@ function bindOther(statement: Statement, into: Set<string>): void {
       return
     default:
   }
+}
+
+/** The names that an expression binds with `:=`, inside its parts too. */
+function bindNamed(part: Expression | Expression[keyof Expression], into: Set<string>): void {
+  if (typeof part !== 'object' || part === null) return
+  const { kind, name } = part as { readonly kind?: string; readonly name?: string }
+  if (kind === 'named' && name !== undefined) into.add(name)
+  if (kind === 'lambda') return
+  for (const inner of Object.values(part)) bindNamed(inner, into)
 }
 
 /** The names that an assignment to this target binds. */

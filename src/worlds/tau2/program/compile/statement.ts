@@ -1,11 +1,16 @@
+import {
+  type BinaryOperator,
+  type Block,
+  type Expression,
+  SourceError,
+  type Statement,
+} from '@espalier/text/python'
 import { attributeOf, setAttribute } from '../attributes.ts'
 import { call } from '../call.ts'
 import { importFrom, importModule } from '../imports.ts'
 import { deleteItem, itemOf, setItem } from '../items.ts'
 import { isCaught, isTrue, iterate, operate } from '../operators.ts'
 import { str } from '../show.ts'
-import type { Block, Expression, Statement } from '../source/syntax.ts'
-import { SourceError } from '../source/tokens.ts'
 import { ExceptionClass, PythonError, PythonTuple, type Value } from '../values.ts'
 import { touch } from '../versions.ts'
 import { compileClass } from './class.ts'
@@ -204,7 +209,7 @@ function compileAugmented(
   }
 }
 
-function augmented(operator: string, left: Value, right: Value): Value {
+function augmented(operator: BinaryOperator, left: Value, right: Value): Value {
   if (operator === '+' && Array.isArray(left)) {
     const items = [...iterate(right)]
     touch(left)

@@ -1,5 +1,6 @@
+import { formatTime, PythonFloat, readTime, UnsupportedError } from '@espalier/text/python'
+import { argument } from '../arguments.ts'
 import { dayAt, ProgramDate, TimeDelta } from '../dates.ts'
-import { argument } from '../methods/define.ts'
 import { nameOf } from '../operators.ts'
 import { repr } from '../show.ts'
 import {
@@ -7,12 +8,12 @@ import {
   Module,
   type Named,
   Native,
+  orElse,
   typeError,
   unwrap,
   type Value,
   valueError,
 } from '../values.ts'
-import { formatDate, readDate } from './strftime.ts'
 
 function requireInt(value: Value | undefined): number {
   if (typeof value === 'number') return value
@@ -69,7 +70,11 @@ function fromIso(value: Value, hasTime: boolean): ProgramDate {
 export function dateAttribute(object: ProgramDate | TimeDelta, name: string): Value | undefined {
   if (object instanceof TimeDelta) {
     if (name === 'days') return object.days
-    return name === 'seconds' ? (object.milliseconds - object.days * 86_400_000) / 1000 : undefined
+    if (name === 'seconds') return object.seconds
+    if (name === 'microseconds') return object.microseconds
+    return name === 'total_seconds'
+      ? new Native(name, () => new PythonFloat(object.milliseconds / 1000))
+      : undefined
   }
   const place = PARTS.indexOf(name as (typeof PARTS)[number])
   const part = place < 0 ? undefined : object.parts[place]
@@ -79,9 +84,13 @@ export function dateAttribute(object: ProgramDate | TimeDelta, name: string): Va
 function dateMethod(date: ProgramDate, name: string): Value | undefined {
   switch (name) {
     case 'isoformat':
-      return new Native(name, () => date.text('T'))
+      return new Native(name, ([between], named) =>
+        date.text((orElse(between, named.get('sep')) ?? 'T') as string),
+      )
     case 'strftime':
-      return new Native(name, ([format]) => formatDate(date, unwrap(format as Value) as string))
+      return new Native(name, ([wanted]) =>
+        formatTime(unwrap(wanted as Value) as string, new Date(date.at)),
+      )
     case 'date':
       return date.hasTime
         ? new Native(
@@ -136,7 +145,11 @@ function strptime([text, format]: readonly Value[]): ProgramDate {
   if (typeof read !== 'string') {
     throw typeError(`strptime() argument 1 must be str, not ${nameOf(text as Value)}`)
   }
-  return readDate(read, pattern as string)
+  const time = readTime(read, pattern as string)
+  if (time.microsecond % 1000 !== 0) throw new UnsupportedError('A part of a millisecond')
+  const seconds = time.hour * 3600 + time.minute * 60 + time.second
+  const day = dayAt(time.year, time.month, time.day) as number
+  return new ProgramDate(day + seconds * 1000 + time.microsecond / 1000, true)
 }
 
 const UNITS = {

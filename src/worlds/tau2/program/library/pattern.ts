@@ -1,5 +1,5 @@
+import { argument } from '../arguments.ts'
 import { call } from '../call.ts'
-import { argument } from '../methods/define.ts'
 import {
   Module,
   type Named,

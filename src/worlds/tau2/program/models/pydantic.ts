@@ -1,5 +1,5 @@
+import { argument } from '../arguments.ts'
 import { copyDeeply } from '../library/copy.ts'
-import { argument } from '../methods/define.ts'
 import {
   ClassMethod,
   type Dict,

@@ -1,4 +1,4 @@
-import { asNumber, PythonFloat, readInt, toDouble } from '@espalier/text/python'
+import { asNumber, PythonFloat, readFloat, readInt, toDouble } from '@espalier/text/python'
 import { ProgramDate } from '../dates.ts'
 import { readIso } from '../library/datetime.ts'
 import { plain, unwrap, type Value } from '../values.ts'
@@ -43,20 +43,6 @@ function intOfFloat(value: number, input: Value): Value | Refusal {
     )
   }
   return Number.isSafeInteger(value) ? value + 0 : BigInt(value)
-}
-
-/** Each digit can be read in one way only, so that a text is refused in linear time. */
-const FLOAT_TEXT =
-  /^[-+]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][-+]?\d+)?$|^[-+]?(?:inf(?:inity)?|nan)$/i
-
-/** A text that Python reads as a float, as its value. */
-export function readFloat(source: string): number | undefined {
-  const trimmed = source.trim()
-  if (!FLOAT_TEXT.test(trimmed)) return undefined
-  const word = /([-+]?)(inf|nan)/i.exec(trimmed)
-  if (word)
-    return word[2]?.toLowerCase() === 'nan' ? Number.NaN : word[1] === '-' ? -Infinity : Infinity
-  return Number(trimmed.replaceAll('_', ''))
 }
 
 const float: Check = value => {

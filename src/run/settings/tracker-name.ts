@@ -1,0 +1,3 @@
+/** How trackers are named: `tensorboard:DIR`, `mlflow:URI[?experiment=NAME]`, `wandb[:[ENTITY/]PROJECT]`. */
+export const trackerPattern =
+  /^(?:tensorboard:.+|mlflow:https?:\/\/.+|wandb(?::[\w.-]+(?:\/[\w.-]+)?)?)$/
