@@ -9,7 +9,7 @@ const tellsDates = [
   'doors/gateway/traces.ts',
   // How old a folder is that another program left.
   'doors/cluster/local-folder.ts',
-  'run/watch/telemetry/tensorboard.ts',
+  'run/watch/trackers/tensorboard.ts',
   'run/watch/telemetry/traces.ts',
 ]
 
