@@ -3,7 +3,7 @@
 // thousand attempts at once. Every side has a process of its own, is warmed up by as many requests, and takes turns with the others.
 import { fileURLToPath } from 'node:url'
 import { Agent } from 'undici'
-import { openRenderer } from '../dist/index.js'
+import { openRenderer } from '../dist/tokens.js'
 import { cpuOf, findLiteLlm, openEspalier, openLiteLlm, openProgram } from './gateway/programs.ts'
 import {
   type Asking,

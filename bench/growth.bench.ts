@@ -1,6 +1,6 @@
 // Cost against work: processor time as groups, turns, leaves, context, run length and journal grow to
 // a hundred times the usual size. Exits with 1 if cost grows faster than the work without a reason.
-import { openRenderer } from '../dist/index.js'
+import { openRenderer } from '../dist/tokens.js'
 import { sparkline } from '../src/cli/training-display.ts'
 import { missedOf } from './expectation.ts'
 import { type Axis, openAxes, type Work } from './growth/axes.ts'

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openRunReader } from '../dist/index.js'
+import { openRunReader } from '../dist/store.js'
 import { runPaths } from '../src/run/store/run-folder.ts'
 import { writeLongRun } from './long-run.ts'
 

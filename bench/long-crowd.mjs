@@ -3,7 +3,8 @@
 // node long-crowd.mjs SERVER_URL ROLLOUTS FOLDER MODEL
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { z } from 'zod'
-import { environment, openPolicy, openRenderer, roll, tool } from '../dist/index.js'
+import { environment, openPolicy, roll, tool } from '../dist/index.js'
+import { openRenderer } from '../dist/tokens.js'
 
 const [url, count, out, model] = process.argv.slice(2)
 const rollouts = Number(count)

@@ -5,16 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import {
-  environment,
-  type ModelRenderer,
-  openRenderer,
-  type Policy,
-  plainCapabilities,
-  roll,
-  sampled,
-  tool,
-} from '../dist/index.js'
+import { environment, type Policy, roll, tool } from '../dist/index.js'
+import { plainCapabilities, sampled } from '../dist/policies.js'
+import { type ModelRenderer, openRenderer } from '../dist/tokens.js'
 import { type Expectation, missedOf } from './expectation.ts'
 import { openFixedServer, sglangAnswer } from './fixed-server.ts'
 

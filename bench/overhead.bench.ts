@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { openRenderer } from '../dist/index.js'
+import { openRenderer } from '../dist/tokens.js'
 import { type Expectation, missedOf } from './expectation.ts'
 import { type FixedServer, openFixedServer } from './fixed-server.ts'
 import { median, medianRatio } from './median.ts'

@@ -2,8 +2,11 @@
 // and answers. Prints what was said, who put which tokens there, and what a trainer trains.
 //   npx tsx examples/101-scripted-chain.ts
 import { fileURLToPath } from 'node:url'
-import { calculator, openRenderer, roll, rowsOf } from 'espalier'
+import { roll } from 'espalier'
+import { calculator } from 'espalier/environments'
+import { rowsOf } from 'espalier/store'
 import { scripted } from 'espalier/testing'
+import { openRenderer } from 'espalier/tokens'
 
 // The model folder in the package that spells text byte by byte.
 const home = import.meta.resolve('espalier/package.json')

@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { calculator, exportRun, openRenderer, roll } from 'espalier'
+import { exportRun, roll } from 'espalier'
+import { calculator } from 'espalier/environments'
+import { openRenderer } from 'espalier/tokens'
 
 // The model folder in the package that spells text byte by byte.
 const home = import.meta.resolve('espalier/package.json')

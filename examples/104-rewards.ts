@@ -1,7 +1,9 @@
 // A reward of several parts: one that decides, one that helps a little, one that is only measured,
 // and a judge, here a scripted speaker. Prints what each answer earns and why.
 //   npx tsx examples/104-rewards.ts
-import { environment, exactMatch, format, judge, roll, type Speaker } from 'espalier'
+import { environment, roll } from 'espalier'
+import type { Speaker } from 'espalier/policies'
+import { exactMatch, format, judge } from 'espalier/rewards'
 import { scripted } from 'espalier/testing'
 import { z } from 'zod'
 

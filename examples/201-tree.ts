@@ -3,16 +3,12 @@
 //   npx tsx examples/201-tree.ts
 
 import { fileURLToPath } from 'node:url'
-import {
-  calculator,
-  openBranchPolicy,
-  openRenderer,
-  roll,
-  rollTree,
-  rowsOf,
-  withFork,
-} from 'espalier'
+import { roll } from 'espalier'
+import { calculator, withFork } from 'espalier/environments'
+import { openBranchPolicy, rollTree } from 'espalier/policies'
+import { rowsOf } from 'espalier/store'
 import { scripted } from 'espalier/testing'
+import { openRenderer } from 'espalier/tokens'
 
 // The model folder in the package that spells text byte by byte.
 const home = import.meta.resolve('espalier/package.json')

@@ -2,7 +2,9 @@
 // as numbered blocks: the policy gets back the two that it needs. Then a conversation of many turns
 // in a small context, whose oldest turns are left out. Prints what was shown, recalled and trained.
 //   npx tsx examples/202-condense.ts
-import { environment, passages, roll, rowsOf, tool } from 'espalier'
+import { environment, roll, tool } from 'espalier'
+import { passages } from 'espalier/environments'
+import { rowsOf } from 'espalier/store'
 import { scripted } from 'espalier/testing'
 import { z } from 'zod'
 

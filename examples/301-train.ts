@@ -2,7 +2,8 @@
 // a player that knows the tools and is right seven times in ten, and learns the rest from its own
 // attempts. It is evaluated on pairs of numbers that it was never shown and never tried.
 //   npx tsx examples/301-train.ts [STEPS]
-import { environment, random, seedOf, teach, tool, train } from 'espalier'
+import { environment, teach, tool, train } from 'espalier'
+import { random, seedOf } from 'espalier/math'
 import { z } from 'zod'
 
 const shop = environment({

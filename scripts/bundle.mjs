@@ -13,7 +13,16 @@ const shared = {
 }
 
 /** What people load of this package, as its `exports` name it. */
-export const entries = ['index', 'testing', 'base/math/index']
+export const entries = [
+  'index',
+  'environments',
+  'policies',
+  'rewards',
+  'store',
+  'testing',
+  'tokens',
+  'base/math/index',
+]
 
 /** What is started by its file and may share code with the rest. */
 const programs = [

@@ -57,7 +57,8 @@ export async function main() {
 `
 const printed = '1 1 function\n'
 const dynamic = `async function main() {
-  const { roll, calculator } = await import('espalier')
+  const { roll } = await import('espalier')
+  const { calculator } = await import('espalier/environments')
   const { scripted } = await import('espalier/testing')
   const policy = await scripted(['2'])
   for await (const { members } of roll(calculator(), [{ prompt: '1+1?', answer: '2' }], { policy, group: 2 })) {

@@ -35,8 +35,13 @@ offer({
   },
   modules: {
     espalier: () => import('./index.ts'),
+    'espalier/environments': () => import('./environments.ts'),
     'espalier/math': () => import('./base/math/index.ts'),
+    'espalier/policies': () => import('./policies.ts'),
+    'espalier/rewards': () => import('./rewards.ts'),
+    'espalier/store': () => import('./store.ts'),
     'espalier/testing': () => import('./testing.ts'),
+    'espalier/tokens': () => import('./tokens.ts'),
   },
   serveMetrics: async () => (await import('./doors/door/serve-metrics.ts')).serveMetrics,
 })

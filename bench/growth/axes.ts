@@ -2,17 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import {
-  environment,
-  type ModelRenderer,
-  openRunReader,
-  type Policy,
-  plainCapabilities,
-  type RollOptions,
-  roll,
-  sampled,
-  tool,
-} from '../../dist/index.js'
+import { environment, type Policy, type RollOptions, roll, tool } from '../../dist/index.js'
+import { plainCapabilities, sampled } from '../../dist/policies.js'
+import { openRunReader } from '../../dist/store.js'
+import type { ModelRenderer } from '../../dist/tokens.js'
 import { runPaths } from '../../src/run/store/run-folder.ts'
 import { writeLongRun } from '../long-run.ts'
 

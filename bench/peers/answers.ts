@@ -1,4 +1,4 @@
-import type { ModelRenderer } from '../../dist/index.js'
+import type { ModelRenderer } from '../../dist/tokens.js'
 import { sglangAnswer } from '../fixed-server.ts'
 
 /** What the policy of the rollout lines says in every turn. */

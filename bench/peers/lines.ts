@@ -1,4 +1,4 @@
-import { openRenderer } from '../../dist/index.js'
+import { openRenderer } from '../../dist/tokens.js'
 import { chatAnswer, completionsAnswer, generateAnswer, tauAnswer } from './answers.ts'
 import { corpora } from './corpora.ts'
 import type { Line, Measure, Side } from './line.ts'

@@ -1,6 +1,7 @@
 // The same agent, made trainable: a task, the function that runs it, and the reward of its result.
 // docs/start/agents.md has the two commands that teach and train it.
-import { agent, random, seedOf } from 'espalier'
+import { agent } from 'espalier'
+import { random, seedOf } from 'espalier/math'
 import { z } from 'zod'
 import { type Help, type Order, support } from './support.ts'
 

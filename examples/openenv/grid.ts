@@ -1,5 +1,5 @@
 // A player that walks over OpenEnv's grid at random. docs/guides/openenv.md trains from here.
-import { random, seedOf } from 'espalier'
+import { random, seedOf } from 'espalier/math'
 
 const moves = ['UP', 'DOWN', 'DOWN', 'LEFT', 'RIGHT', 'RIGHT']
 

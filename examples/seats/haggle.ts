@@ -1,5 +1,7 @@
 // Two who haggle over a price, each knowing only their own side. docs/guides/seats.md trains both.
-import { agent, type Message, random, type Speaker, seedOf } from 'espalier'
+import { agent, type Message } from 'espalier'
+import { random, seedOf } from 'espalier/math'
+import type { Speaker } from 'espalier/policies'
 import { z } from 'zod'
 
 /** How often the seller may name a price. */

@@ -2,7 +2,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type EvaluateOptions, evaluate, openRunReader, teach, train } from 'espalier'
+import { type EvaluateOptions, evaluate, teach, train } from 'espalier'
+import { openRunReader } from 'espalier/store'
 import {
   fixedBuyer,
   fixedSeller,

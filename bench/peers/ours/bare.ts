@@ -1,5 +1,6 @@
 // The requests of the rollouts, sent by an HTTP client that does nothing else.
-import { openPolicy, openRenderer } from '../../../dist/index.js'
+import { openPolicy } from '../../../dist/index.js'
+import { openRenderer } from '../../../dist/tokens.js'
 import { openAgent, recordRequests, sendRollouts } from '../../bare-client.ts'
 import { type RolloutWork, rollAll } from './look-up.ts'
 import { measureRollouts, printFigures, readWork } from './side.ts'

@@ -1,6 +1,6 @@
 // Encoding in MB per second: text never seen, by a tokenizer just opened, and again.
 import { readFileSync } from 'node:fs'
-import { openTokenizer } from '../../../dist/index.js'
+import { openTokenizer } from '../../../dist/tokens.js'
 import { printFigures, readWork } from './side.ts'
 
 const WARM_ROUNDS = 12

@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { environment, type ModelRenderer, type Policy, roll, tool } from '../../../dist/index.js'
+import { environment, type Policy, roll, tool } from '../../../dist/index.js'
+import type { ModelRenderer } from '../../../dist/tokens.js'
 
 /** What a program of rollouts is given. */
 export interface RolloutWork {

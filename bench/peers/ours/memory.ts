@@ -1,5 +1,6 @@
 // What the process grows by while rollouts are open, measured as for the peers: after as short a warm-up, by the most that was resident.
-import { openPolicy, openRenderer } from '../../../dist/index.js'
+import { openPolicy } from '../../../dist/index.js'
+import { openRenderer } from '../../../dist/tokens.js'
 import { type RolloutWork, rollAll } from './look-up.ts'
 import { printFigures, readWork } from './side.ts'
 

@@ -1,5 +1,6 @@
 // A conversation rendered and encoded as a whole, and an answer's tool call parsed.
-import { type Message, openRenderer, type ToolDefinition } from '../../../dist/index.js'
+import type { Message } from '../../../dist/index.js'
+import { openRenderer, type ToolDefinition } from '../../../dist/tokens.js'
 import { microseconds, printFigures, readWork } from './side.ts'
 
 const work = await readWork<{

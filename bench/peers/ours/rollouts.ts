@@ -1,5 +1,6 @@
 // Rollouts through the public `roll()` with a run folder, as `espalier roll` does them.
-import { openPolicy, openRenderer } from '../../../dist/index.js'
+import { openPolicy } from '../../../dist/index.js'
+import { openRenderer } from '../../../dist/tokens.js'
 import { type RolloutWork, rollAll } from './look-up.ts'
 import { measureRollouts, printFigures, readWork } from './side.ts'
 

@@ -2,7 +2,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openPolicy, openRenderer, roll } from '../../../dist/index.js'
+import { openPolicy, roll } from '../../../dist/index.js'
+import { openRenderer } from '../../../dist/tokens.js'
 import { measureRollouts, printFigures, readWork } from './side.ts'
 
 const work = await readWork<{
