@@ -3,6 +3,7 @@
 import './offers.ts'
 
 export {
+  type InsideWeights,
   type PolicyCapabilities,
   PromptTooLong,
   plainCapabilities,

@@ -4,8 +4,7 @@ import type { Heap } from './heap.ts'
 import { cosineAndSine, exponential } from './portable.ts'
 import type { Kernels } from './webassembly.ts'
 
-/** The base of the rotary angles, as Llama has it. */
-export const ropeTheta = 10_000
+/** The natural logarithm of 10,000, the base of the rotary angles as Llama has it. */
 const logRopeTheta = 9.210340371976184
 
 /** Tokens of a job at most, unless one row alone is longer. */

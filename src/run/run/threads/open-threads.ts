@@ -19,9 +19,6 @@ import { openWhenBusy } from './when-busy.ts'
  */
 const onTwoCores = { seconds: 6, mostCores: 1.5 }
 
-/** Most threads; more are surely a mistake. */
-export const mostThreads = 256
-
 /** Most threads that are started without being asked for: up to so many were measured to pay. */
 const mostByItself = 16
 
