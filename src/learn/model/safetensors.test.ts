@@ -52,7 +52,7 @@ it('refuses damaged files with an error that names them, and nothing worse', () 
 })
 
 it.each([
-  [{ a: { dtype: 'F16', shape: [1], data_offsets: [0, 2] } }, 'the type F16'],
+  [{ a: { dtype: 'F64', shape: [1], data_offsets: [0, 8] } }, 'the type F64; F32, F16, BF16 are'],
   [{ a: { dtype: 'F32', shape: [3], data_offsets: [0, 8] } }, '8 bytes for the shape [3]'],
   [{ a: { dtype: 'F32', shape: [-2], data_offsets: [0, 8] } }, 'no shape'],
   [{ a: { dtype: 'F32', shape: [2], data_offsets: [4, 12] } }, 'lies at [4, 12] of 8'],

@@ -1,4 +1,12 @@
 import type { Tensor } from './tensor.ts'
+import type { TensorFacts } from './weights-file.ts'
+
+/** Types of numbers that are read, as the format names them. */
+const types = {
+  F32: { type: 'f32', width: 4 },
+  F16: { type: 'f16', width: 2 },
+  BF16: { type: 'bf16', width: 2 },
+} as const
 
 /** The largest header we read: thousands of tensors fit. */
 const headerLimit = 4 * 2 ** 20
@@ -33,16 +41,13 @@ export function writeSafetensors(
 
 /** Reads a safetensors file of 32-bit floats; `source` names it in errors. */
 export function readSafetensors(bytes: Uint8Array, source: string): Tensor[] {
+  const start = 8 + headerLength(bytes, bytes.length, source)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const length = bytes.length < 8 ? -1 : Number(view.getBigUint64(0, true))
-  if (length < 0 || length > Math.min(bytes.length - 8, headerLimit)) {
-    throw new Error(`${source} is not a safetensors file: its header would have ${length} bytes.`)
-  }
-  const start = 8 + length
-  const entries = readHeader(bytes.subarray(8, start), source)
-  const found = entries.map(entry => checkEntry(entry, bytes.length - start, source))
-  checkCoverage(found, bytes.length - start, source)
-  return found.map(({ name, shape, start: offset, end }) => {
+  const found = readEntries(bytes.subarray(8, start), bytes.length - start, source)
+  return found.map(({ name, shape, type, start: offset, end }) => {
+    if (type !== 'f32') {
+      throw new Error(`${source}: the tensor ${name} has the type ${type}; only f32 is read here.`)
+    }
     const data = new Float32Array((end - offset) / 4)
     for (let index = 0; index < data.length; index++) {
       data[index] = view.getFloat32(start + offset + index * 4, true)
@@ -53,6 +58,21 @@ export function readSafetensors(bytes: Uint8Array, source: string): Tensor[] {
     }
     return { name, shape, data }
   })
+}
+
+/** The length of the header of a file of `size` bytes, from its first eight. */
+export function headerLength(bytes: Uint8Array, size: number, source: string): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const length = bytes.length < 8 ? -1 : Number(view.getBigUint64(0, true))
+  if (length >= 0 && length <= Math.min(size - 8, headerLimit)) return length
+  throw new Error(`${source} is not a safetensors file: its header would have ${length} bytes.`)
+}
+
+/** The tensors that a header lists, over `size` bytes of numbers. */
+export function readEntries(header: Uint8Array, size: number, source: string): Entry[] {
+  const found = readHeader(header, source).map(entry => checkEntry(entry, size, source))
+  checkCoverage(found, size, source)
+  return found
 }
 
 function readHeader(bytes: Uint8Array, source: string): [string, unknown][] {
@@ -68,9 +88,9 @@ function readHeader(bytes: Uint8Array, source: string): [string, unknown][] {
   return Object.entries(header).filter(([name]) => name !== '__metadata__')
 }
 
-interface Entry {
+/** Where a tensor lies among the numbers of a file. */
+export interface Entry extends TensorFacts {
   readonly name: string
-  readonly shape: readonly number[]
   readonly start: number
   readonly end: number
 }
@@ -78,16 +98,19 @@ interface Entry {
 function checkEntry([name, value]: [string, unknown], size: number, source: string): Entry {
   const { dtype, shape, data_offsets: offsets } = (value ?? {}) as Record<string, unknown>
   const problem = (what: string) => new Error(`${source}: the tensor ${name} ${what}.`)
-  if (dtype !== 'F32') throw problem(`has the type ${String(dtype)}; only F32 is read`)
+  if (typeof dtype !== 'string' || !Object.hasOwn(types, dtype)) {
+    throw problem(`has the type ${String(dtype)}; ${Object.keys(types).join(', ')} are read`)
+  }
+  const { type, width } = types[dtype as keyof typeof types]
   if (!isWholeNumbers(shape)) throw problem('has no shape')
   if (!isWholeNumbers(offsets) || offsets.length !== 2) throw problem('has no two offsets')
   const [start, end] = offsets as [number, number]
   const count = shape.reduce((product, side) => product * side, 1)
   if (start > end || end > size) throw problem(`lies at [${start}, ${end}] of ${size} bytes`)
-  if (end - start !== count * 4) {
+  if (end - start !== count * width) {
     throw problem(`has ${end - start} bytes for the shape [${shape.join(', ')}]`)
   }
-  return { name, shape, start, end }
+  return { name, shape, type, start, end }
 }
 
 function isWholeNumbers(value: unknown): value is number[] {

@@ -11,7 +11,7 @@ it('counts the parameters of a model by hand', () => {
 it.each([
   [{ width: 60 }, 'multiple of 8; got width 60 and 4 heads'],
   [{ hidden: 170 }, 'for instance 176'],
-  [{ context: 0 }, "model's context must be a whole number from 1 to 32768: 0"],
+  [{ context: 0 }, "model's context must be a whole number from 1 to 131072: 0"],
   [{ layers: 1.5 }, "model's layers"],
   [{ vocabulary: undefined as unknown as number }, "model's vocabulary"],
   [{ width: 1024, hidden: 4096, layers: 32 }, 'parameters are too many'],

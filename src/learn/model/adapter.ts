@@ -1,0 +1,36 @@
+/** The maps of a layer that an adapter can change, by Hugging Face's names. */
+export const adapterMaps = [
+  'q_proj',
+  'k_proj',
+  'v_proj',
+  'o_proj',
+  'gate_proj',
+  'up_proj',
+  'down_proj',
+] as const
+
+/** A map of a layer that an adapter changes. */
+export type AdapterMap = (typeof adapterMaps)[number]
+
+/** The size of an adapter: y = x W + (alpha / rank) x A B on every target of every layer. */
+export interface AdapterShape {
+  readonly rank: number
+  readonly alpha: number
+  /** In the order of `adapterMaps`. */
+  readonly targets: readonly AdapterMap[]
+}
+
+/** The two factors of one map in one layer, as PEFT names and lays them out. */
+export interface AdapterFactors {
+  readonly layer: number
+  readonly map: AdapterMap
+  /** `lora_A.weight`: rank × inputs. */
+  readonly down: Float32Array
+  /** `lora_B.weight`: outputs × rank. */
+  readonly up: Float32Array
+}
+
+/** A low-rank change of a frozen model. */
+export interface Adapter extends AdapterShape {
+  readonly factors: readonly AdapterFactors[]
+}
