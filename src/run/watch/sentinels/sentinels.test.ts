@@ -10,11 +10,18 @@ import { openSentinels } from './open-sentinels.ts'
 const words = new Map([[9, 'please do it now']])
 const renderer = { decode: (ids: Int32Array) => [...ids].map(id => words.get(id) ?? '?').join('') }
 
+interface Watched {
+  readonly isOurs?: boolean
+  readonly members?: number
+  /** The training step that rolled the groups. */
+  readonly step?: number
+}
+
 /** What sentinels say to a run of these trees, each a group of its own. */
 function watch(
   trees: readonly PlainTree[],
   rewards?: readonly number[],
-  { isOurs = false, members = 1 } = {},
+  { isOurs = false, members = 1, step }: Watched = {},
 ): readonly Warned[] {
   const warnings: Warned[] = []
   const listen = openSentinels({ renderer, isOurs }, warning => warnings.push(warning))
@@ -31,6 +38,7 @@ function watch(
       task: tree.task as TaskId,
       members: new Array(members).fill(member),
       unscored: [],
+      ...(step !== undefined && { step }),
     }
     listen({ kind: 'group-end', group })
   })
@@ -166,6 +174,45 @@ describe('sentinels', () => {
     expect(warning?.message).toBe(
       '64 of the last 64 answers, to 64 different tasks, are "I cannot help"',
     )
+  })
+
+  it('a policy that falls apart', () => {
+    const surprise = (index: number) =>
+      Float32Array.from([1, 2, 3], () => (index < 70 ? -0.1 : -1.5))
+    const trees = many(200, index => ({ sampled: { logprobs: surprise(index) } }))
+    expect(names(watch(trees))).toEqual(['entropy-rise'])
+    // One that solves its tasks may try more words.
+    expect(watch(trees, new Array(200).fill(1).with(0, 0))).toEqual([])
+  })
+
+  it('a tool that throws every time, and not one that works once', () => {
+    const thrown = { tool: 'ship', problem: 'thrown' as const, output: 'no address' }
+    const [warning, ...others] = watch(many(60, () => ({ tools: 1, calls: [thrown] })))
+    expect(others).toEqual([])
+    expect(warning?.message).toBe('tool "ship" threw in all of its 24 calls: "no address"')
+    const mostly = many(60, index => ({
+      tools: 1,
+      calls: [index === 20 ? { tool: 'ship', output: 'sent' } : thrown],
+    }))
+    expect(watch(mostly)).toEqual([])
+  })
+
+  it('training that compares single attempts', () => {
+    expect(names(watch(many(8), undefined, { step: 1 }))).toEqual(['no-siblings'])
+    expect(watch(many(8))).toEqual([])
+  })
+
+  it('steps in a row without any advantage', () => {
+    const warned = (trained: readonly number[]): readonly string[] => {
+      const warnings: Warned[] = []
+      const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+      for (const [index, trainedRows] of trained.entries()) {
+        listen({ kind: 'step-end', step: index + 1, metrics: { rows: 8, trainedRows } })
+      }
+      return names(warnings)
+    }
+    expect(warned([8, 0, 0, 3, 0, 0])).toEqual([])
+    expect(warned([8, 0, 0, 0, 0])).toEqual(['idle-training'])
   })
 
   it('are quiet where there is nothing to fear', () => {
