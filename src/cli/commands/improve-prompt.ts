@@ -9,6 +9,7 @@ import { trainOptionsOf } from '../../learn/learn/train-options.ts'
 import { rollOptionsOf } from '../../run/run/roll-options.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
 import { needed } from '../../run/settings/open-named.ts'
+import { isInsideUri } from '../../run/settings/open-policy.ts'
 import { type Settings, settingsOf, withoutUndefined } from '../../run/settings/settings.ts'
 import { replaceFile } from '../../run/store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -78,7 +79,7 @@ async function runImprovePrompt(invocation: Invocation): Promise<number> {
     terminal.print(JSON.stringify({ out, ...improved, ...(trained && { trained: weights }) }))
   else for (const line of linesOf(improved)) terminal.print(line)
   tell(`wrote  ${join(out, 'prompt.json')}, report.md and improve.json`)
-  if (!trained) tell(`next  ${trainLine(out, values)}`)
+  if (!trained) tell(`next  ${nextLine(out, values)}`)
   return 0
 }
 
@@ -104,19 +105,17 @@ async function trainFrom(out: string, values: Settings, { terminal, signal }: In
   })
 }
 
-function trainLine(out: string, { policy, environment }: Settings): string {
-  const named = [policy].flat().flatMap(uri => (uri === undefined ? [] : ['--policy', uri]))
+/** What to do with the prompt: train with it what is inside, roll with it what is behind a server. */
+function nextLine(out: string, { policy, model, environment }: Settings): string {
+  const policies = [policy].flat().flatMap(uri => uri ?? [])
+  const isInside = policies.every(isInsideUri)
+  const heldOut = isInside ? ['--held-out', join(out, 'held-out.jsonl')] : []
   return commandLine(
-    'train',
-    ...named,
-    '--environment',
-    environment!,
-    '--tasks',
-    join(out, 'tasks.jsonl'),
-    '--held-out',
-    join(out, 'held-out.jsonl'),
-    '--prompt',
-    join(out, 'prompt.json'),
+    isInside ? 'train' : 'roll',
+    ...policies.flatMap(uri => ['--policy', uri]),
+    ...(model === undefined ? [] : ['--model', model]),
+    ...['--environment', environment!, '--tasks', join(out, 'tasks.jsonl'), ...heldOut],
+    ...['--prompt', join(out, 'prompt.json')],
   )
 }
 
