@@ -85,7 +85,12 @@ export function cutGroup(rewards: readonly number[], parts: GroupParts = {}): Gr
       end: { node: observed, offset: nodes[observed]!.segment.ids.length },
       outcome: { kind: 'truncated', limit: 'turns' },
     }
-    return { ...member, trajectory, tree: { ...member.tree, trajectories: [trajectory] } }
+    const tree = {
+      ...member.tree,
+      nodes: nodes.slice(0, observed + 1),
+      trajectories: [trajectory],
+    }
+    return { ...member, trajectory, tree }
   })
   return { ...rest, members: cut }
 }
