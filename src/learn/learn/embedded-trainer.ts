@@ -47,7 +47,7 @@ export interface EmbeddedTrainerOptions {
   readonly epochs?: number
   /** Updates per pass. @default 1 */
   readonly updates?: number
-  /** Coefficient of the entropy bonus: fixed, by schedule, or steered by a target. @default 0.01 */
+  /** Coefficient of the entropy bonus: fixed, by schedule, or steered by a target. @default 0 */
   readonly entropy?: number | Schedule | EntropyTarget
   /** Holds the policy near a model, or near the reference that scored what was sampled. @default none */
   readonly kl?: { readonly penalty: KlPenalty; readonly reference: EmbeddedModel | 'scored' }
@@ -110,13 +110,11 @@ export function embeddedTrainer(
       const metrics: Record<string, number> = batchMetrics(model, members, trained)
       const step = steps++
       used = coefficientAt(settings.entropy, step) ?? used
-      // A bonus or a penalty teaches even if all advantages are zero.
-      const isIdle = trained.length === 0 && used === 0 && !settings.kl
-      if (made.rows.length === 0 || isIdle) {
+      // The optimiser makes full steps of the tiniest gradient, so a bonus or a penalty alone would ruin the policy.
+      if (trained.length === 0) {
         const measure = async () => ({ metrics: {}, top: [] })
         return { version: model.version(), metrics, measure }
       }
-      const looked = trained.length > 0 ? trained : made.rows
       const { lesson, measured } = await offPolicy(model, { made, members }, { settings, signal })
       Object.assign(metrics, measured)
       const options = await learnOptions(members, lesson.rows, { settings, signal, step })
@@ -128,7 +126,7 @@ export function embeddedTrainer(
       return {
         version: model.version(),
         metrics,
-        measure: () => measure(model, looked, { settings, signal, tokenizer }),
+        measure: () => measure(model, trained, { settings, signal, tokenizer }),
       }
     },
     async save(folder) {

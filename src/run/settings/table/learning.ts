@@ -66,7 +66,7 @@ export const learning = {
   }),
   entropyBonus: setting(() => z.number(), 'Coefficient of the entropy bonus', {
     argument: 'C',
-    default: 0.01,
+    default: 0,
     commands: ['train'],
     usedIn: 'run',
     inCode: 'entropy',
