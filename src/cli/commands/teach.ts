@@ -93,7 +93,7 @@ async function teachIn(
     ...progressOf(terminal),
     // With `--epochs` given, all data is learned from; otherwise some is kept apart to find when to stop.
     ...(flags.epochs === undefined ? { keepsApart: true } : { epochs: values.epochs }),
-    ...(flags.learningRate !== undefined && { learningRate: values.learningRate }),
+    ...(typeof flags.learningRate === 'number' && { learningRate: flags.learningRate }),
   })
   const { shape, kernel } = policy.model
   const result = { out, demonstrations: conversations.length, shape, kernel }
