@@ -1,22 +1,15 @@
 import { resolve } from 'node:path'
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { commandLine } from '../../base/core/names/program-name.ts'
-import {
-  demonstrate,
-  mistakenWords,
-  readDemonstrations,
-  type Show,
-} from '../../learn/learn/demonstrations.ts'
 import { teachFrom } from '../../learn/learn/teach.ts'
-import type { Conversation, MeasuredApart, SupervisedStep } from '../../learn/model/supervised.ts'
+import type { MeasuredApart, SupervisedStep } from '../../learn/model/supervised.ts'
 import type { TeachModelOptions } from '../../learn/model/teach.ts'
+import { mistakenWords, openDemonstrations } from '../../run/demonstrations/demonstrations.ts'
 import { refuseBelowFile } from '../../run/run/check-options.ts'
 import { closeEnvironment } from '../../run/run/close-environment.ts'
 import { openEnvironmentNamed } from '../../run/run/open-parts.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
-import { openNamed } from '../../run/settings/open-named.ts'
 import type { Settings } from '../../run/settings/settings.ts'
-import { loadUserPart } from '../../run/settings/user-part.ts'
 import { isRun } from '../../run/store/run-folder.ts'
 import { readTasks } from '../../run/tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -82,7 +75,7 @@ async function teachIn(
   { terminal, json, flags, signal }: Invocation,
 ): Promise<number> {
   const tasks = environment ? await someTasks(environment, values) : []
-  const conversations = await openDemonstrations(environment, { tasks, demonstrations, signal })
+  const conversations = await openDemonstrations(demonstrations, { environment, tasks, signal })
   const texts = environment && tasks[0] ? await mistakenWords(environment, tasks[0], signal) : []
   terminal.tell(`${conversations.length} demonstrations`)
   await using policy = await teachFrom(conversations, {
@@ -122,28 +115,6 @@ async function someTasks(environment: Environment, values: Settings): Promise<re
   const reading = { seed: values.seed, ...(values.split !== undefined && { split: values.split }) }
   for await (const task of readTasks(environment, source, reading)) tasks.push(task)
   return tasks
-}
-
-async function openDemonstrations(
-  environment: Environment | undefined,
-  from: {
-    readonly tasks: readonly Task[]
-    readonly demonstrations: string
-    readonly signal: AbortSignal
-  },
-): Promise<readonly Conversation[]> {
-  const { tasks, demonstrations, signal } = from
-  // A path with `./` is not always the user's code: it may be a run or a file of conversations.
-  if (!/\.[cm]?[jt]s(?:#|$)/.test(demonstrations)) {
-    return await openNamed(`--demonstrations ${demonstrations}`, () =>
-      readDemonstrations(demonstrations, { environment, tasks, successAt: 1 }),
-    )
-  }
-  const show = await loadUserPart(demonstrations)
-  if (typeof show !== 'function') throw new MisuseError(`${demonstrations} is not a function`)
-  if (!environment) throw new MisuseError('teach needs --environment NAME to show it in')
-  if (tasks.length === 0) throw new MisuseError('teach needs --tasks FILE to demonstrate')
-  return await demonstrate(environment, tasks, { show: show as Show, turns: 32, signal })
 }
 
 function progressOf(

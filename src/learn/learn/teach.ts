@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { steadySeconds } from '../../base/core/call.ts'
 import type { Environment, Task } from '../../base/core/environment.ts'
+import type { Conversation } from '../../run/demonstrations/conversation.ts'
+import { demonstrate, mistakenWords, type Show } from '../../run/demonstrations/demonstrations.ts'
 import { checkTeachOptions } from '../../run/settings/check-teach-options.ts'
 import { readTasks, type TaskSource } from '../../run/tasks/tasks.ts'
 import { type EmbeddedPolicy, embeddedPolicy } from '../model/policy.ts'
-import type { Conversation } from '../model/supervised.ts'
 import { type TeachModelOptions, teachModel } from '../model/teach.ts'
-import { demonstrate, mistakenWords, type Show } from './demonstrations.ts'
 
 /** How a model is taught. */
 export interface TeachOptions<Data> extends TeachModelOptions {

@@ -63,6 +63,8 @@ export interface StepRecord {
   readonly rewardBySeat?: Readonly<Record<string, number>>
   /** Solved share of the step's attempts. */
   readonly success: number
+  /** Examples that were shown before each task. */
+  readonly shots?: number
   readonly groups: number
   /** Members that filters dropped. */
   readonly dropped: number
@@ -116,6 +118,7 @@ export async function runTraining<Data>(
   if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
   const history = openHistory(version ?? state.version)
   if (state.tasks) plan.tasks.restore(state.tasks)
+  if (state.shots !== undefined) parts.examples?.restore(state.shots)
   let { after, best, sampledTokens, step: taken } = state
   let mismatch: FurthestMismatch | undefined
   await using steps = openSteps(plan, parts, { trainer, signal, history, first: state.step + 1 })
@@ -128,6 +131,7 @@ export async function runTraining<Data>(
     })
     mismatch = furthest(mismatch, record)
     sampledTokens += record.sampledTokens
+    parts.examples?.learn(record.success)
     taken = step
     await keep.metrics(record)
     parts.listen?.({ kind: 'curves', step, values: curvesOf(record) })
@@ -139,8 +143,9 @@ export async function runTraining<Data>(
     if (isBest) best = { step, success: after.success, ...keep.folderOf(step), ...splitOf(plan) }
     const tasks = plan.tasks.memory()
     const { before } = state
+    const shots = shotsOf(parts)
     const measured = { before, after, sampledTokens, ...(best && { best }) }
-    unsaved = { step, version: record.version, tasks, ...measured }
+    unsaved = { step, version: record.version, tasks, ...shots, ...measured }
     if (isBest || isLast || step % plan.checkpointEvery === 0) {
       await keep.checkpoint(unsaved)
       unsaved = undefined
@@ -274,12 +279,18 @@ function openSteps<Data>(
         learn: (performance.now() - rolled) / 1000,
       }
       const counts = countGroups(attempted, plan.successAt)
-      return { step, version, ...counts, staleness, stale, seconds, metrics, more }
+      const shots = shotsOf(parts)
+      return { step, version, ...counts, ...shots, staleness, stale, seconds, metrics, more }
     },
     async [Symbol.asyncDispose]() {
       await feed?.[Symbol.asyncDispose]()
     },
   }
+}
+
+/** How many examples are shown before a task at the moment. */
+function shotsOf({ examples }: Pick<RollParts, 'examples'>): Pick<StepRecord, 'shots'> {
+  return examples ? { shots: examples.now.count } : {}
 }
 
 /** Ends training where every attempt failed outside the policy: going on would only lose time. */

@@ -1,14 +1,9 @@
-import type { Message, Renderer, ToolDefinition } from '@espalier/text'
+import type { Message, Renderer } from '@espalier/text'
 import { crossEntropyLoss } from '../../base/math/losses/cross-entropy.ts'
 import { random, type Seed, seedOf, shuffle } from '../../base/math/random.ts'
+import type { Conversation } from '../../run/demonstrations/conversation.ts'
 import { openApart } from './apart.ts'
 import type { EmbeddedModel, TrainingRow } from './model.ts'
-
-/** A conversation that shows how it is done. */
-export interface Conversation {
-  readonly messages: readonly Message[]
-  readonly tools: readonly ToolDefinition[]
-}
 
 /**
  * A conversation as a training row: the tokens a rollout of the same words would have, with the

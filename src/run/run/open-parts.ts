@@ -14,6 +14,7 @@ import type { CondenseSettings } from '../../engine/rollout/attempt.ts'
 import { openGuard } from '../../engine/rollout/guards/registry.ts'
 import { type Estimate, openEstimate } from '../../engine/weigh/estimate.ts'
 import { shapedEstimate } from '../../engine/weigh/shape.ts'
+import { openShots } from '../demonstrations/shots.ts'
 import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
@@ -87,6 +88,7 @@ export async function openRollParts<Data>(
       renderer,
     })
     const { unfinished: _, seats: _seats, serverThread: _thread, elsewhere, ...same } = options
+    const examples = await openShots(plain.environment, tasks, options)
     const scorers = await openScorers(options, policy, closing)
     const parts: RollParts<Data> = {
       ...same,
@@ -100,6 +102,7 @@ export async function openRollParts<Data>(
       reward: reward ?? plain.environment.reward,
       condense,
       ...(seats && { seats }),
+      ...(examples && { examples }),
       leaves: leavesOf(options),
     }
     const places = elsewhere

@@ -7,6 +7,7 @@ import type { Policy, Sampling } from '../../base/core/policy.ts'
 import type { CondenseSettings, Instrument, Limits } from '../../engine/rollout/attempt.ts'
 import type { BranchPolicy } from '../../engine/rollout/branch.ts'
 import type { Strategy } from '../../engine/rollout/strategy.ts'
+import type { Conversation } from '../demonstrations/conversation.ts'
 import { membersOf, type SettingOptionOf, takesSetting } from '../settings/check-options.ts'
 import { needed } from '../settings/open-named.ts'
 import type { OptionTaker } from '../settings/setting.ts'
@@ -27,6 +28,7 @@ import type { RollParts } from './roll-groups.ts'
 interface MoreThanNames {
   readonly model: string | Renderer
   readonly seats: SeatChoices
+  readonly demonstrations: string | readonly Conversation[]
   readonly strategy: Settings['strategy'] | Strategy
   readonly branch: string | BranchPolicy
   readonly condense: string | CondenseSettings

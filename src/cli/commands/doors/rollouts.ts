@@ -10,6 +10,7 @@ import { openRolloutsRecord } from '../../../doors/service/rollouts-record.ts'
 import { serveRollouts } from '../../../doors/service/rollouts-server.ts'
 import { Worlds } from '../../../doors/service/rollouts-worlds.ts'
 import { refuseBatch } from '../../../engine/weigh/estimate.ts'
+import { refuseChangingShots } from '../../../run/demonstrations/shots.ts'
 import { openLiveWeighing, type Weighing } from '../../../run/exchange/weighing.ts'
 import { openRollParts } from '../../../run/run/open-parts.ts'
 import { openRun } from '../../../run/run/open-run-folder.ts'
@@ -71,6 +72,7 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   const away = elsewhereOf(values, { tell, ...(out !== undefined && { out }) })
   const options = { ...rollOptionsOf(values), tell, signal, ...away }
   const environment = needed(values, 'environment')
+  refuseChangingShots(values.shots)
   await using opened = await openRollParts(environment, values.tasks, options)
   refuseBatch(opened.parts.estimate, 'the service')
   await using kept =

@@ -45,6 +45,19 @@ export const rolled = {
       inCode: 'the second argument',
     },
   ),
+  /** Demonstrations put before each task as turns: so many, or `N..M` from N to M as success grows. @default 2 if there are demonstrations */
+  shots: setting(
+    () =>
+      z.union([z.int().min(0), z.string().regex(/^\d+\.\.\d+$/, 'N or N..M, such as 2 or 2..0')]),
+    'So many demonstrations as turns before each task; N..M goes from N to M as success grows',
+    { argument: 'N|N..M', commands: ['roll', 'eval', 'train', 'rollouts'], usedIn: 'run' },
+  ),
+  /** What `shots` shows: a file of conversations, a run's solved ones, a function that shows each turn, or conversations. @default none */
+  demonstrations: setting(text, 'What --shots shows', {
+    argument: 'FILE|RUN|FILE#EXPORT',
+    commands: ['roll', 'eval', 'train', 'rollouts'],
+    usedIn: 'run',
+  }),
   /** Which split of the environment's tasks. @default its own */
   split: setting(text, "Which split of the environment's tasks", {
     argument: 'NAME',
