@@ -35,7 +35,7 @@ export type LearningRate = number | Schedule | 'auto'
 
 /** How the embedded model learns from groups. */
 export interface EmbeddedTrainerOptions {
-  /** Constant, a schedule, or `auto`: as high as keeps each step's change of the policy small. @default 'auto' */
+  /** Constant, a schedule, or `auto`: as high as keeps each step's change of the policy small. @default 4e-4 */
   readonly learningRate?: LearningRate
   /** The largest gradient norm. @default 1 */
   readonly clip?: number
@@ -147,7 +147,10 @@ export function embeddedTrainer(
     async save(folder) {
       await model.save(folder)
       await model.saveOptimizer(folder)
-      await writeFile(join(folder, progressName), `${JSON.stringify({ steps, kept, used, rate: own.now() })}\n`)
+      await writeFile(
+        join(folder, progressName),
+        `${JSON.stringify({ steps, kept, used, rate: own.now() })}\n`,
+      )
     },
     async load(folder) {
       await model.load(folder)

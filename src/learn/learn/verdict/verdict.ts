@@ -1,6 +1,6 @@
+import type { Evaluation } from '../held-out.ts'
+import type { BestStep } from '../training-state.ts'
 import type { Course } from './course.ts'
-import type { Evaluation } from './held-out.ts'
-import type { BestStep } from './training-state.ts'
 
 /** What came of a training run. */
 export type Finding =

@@ -1,4 +1,4 @@
-import { mean } from '../../base/math/statistics.ts'
+import { mean } from '../../../base/math/statistics.ts'
 
 /** What of a training step tells how a run went; a line of `metrics.jsonl` has it too. */
 export interface CourseStep {
