@@ -21,6 +21,7 @@ import { openModelOf, openRenderer, rendererSettings } from '../settings/model-s
 import { offered } from '../settings/offered.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
+import { openPrompted } from '../settings/open-prompt.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
@@ -137,7 +138,7 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 }
 
 /** The options that name parts without a model or a server behind them. */
-export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
+export type PlainOptions = Pick<AttemptOptions, 'guards' | 'prompt' | 'split'> &
   Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
   ShapingNames & {
     /** Tasks to evaluate on, where there are some. */
@@ -150,8 +151,9 @@ export async function openPlainParts<Data>(
   tasks: TaskSource<Data> | undefined,
   options: PlainOptions,
 ): Promise<Pick<RollParts<Data>, 'environment' | 'estimate'> & PlainParts> {
-  const environment =
+  const own =
     typeof given === 'string' ? ((await openEnvironmentNamed(given)) as Environment<Data>) : given
+  const environment = await openPrompted(own, options.prompt)
   const { heldOut, split } = options
   await checkTasks({ tasks, 'held-out': heldOut as TaskSource<Data> }, environment, split)
   const named = await openEstimateNamed(options.advantage ?? defaults.advantage)
