@@ -28,7 +28,7 @@ function startListening(signal: AbortSignal): NumberMap<() => void> {
   return listening
 }
 
-/** The same, and calls at once where the signal has aborted already. */
+/** Calls back once when a signal aborts, and at once if it has aborted already; gives what stops that. */
 export function whenAborted(signal: AbortSignal, listener: () => void): () => void {
   if (!signal.aborted) return onAbort(signal, listener)
   listener()

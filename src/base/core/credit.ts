@@ -198,7 +198,7 @@ function longestOf(lists: readonly Float64Array[]): Float64Array | undefined {
   )
 }
 
-/** The same spans as one of the trajectories sees them: its own advantage, and its own weight. */
+/** Spans as one of their trajectories sees them: its own advantage, and its own weight. */
 export function ownSpans(
   spans: ReadonlyMap<number, readonly CreditSpan[]>,
   trajectory: TrajectoryId,

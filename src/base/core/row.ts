@@ -54,7 +54,7 @@ export interface Row {
   readonly passages: readonly Run<readonly Passage[]>[]
   /** Which distribution the log-probabilities are of; of several, the one furthest from tempered. */
   readonly basis: LogprobBasis
-  /** The same span by span. */
+  /** Which distribution the log-probabilities of each span are of. */
   readonly bases: readonly Run<LogprobBasis>[]
 }
 

@@ -40,7 +40,7 @@ export interface ChatRequest {
   readonly responseFormat?: ResponseFormat
   /** `false`: at most one call per answer. @default true */
   readonly parallelCalls?: boolean
-  /** The same for every retry of one request: the answer is then given again, not drawn again. */
+  /** Names the request. A retry has the same: its answer is then given again, not drawn again. */
   readonly requestId?: string
 }
 

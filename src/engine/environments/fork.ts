@@ -147,7 +147,7 @@ export interface ForkWorldOptions<Data> extends OpenCall {
   readonly task: Task<Data>
 }
 
-/** The same environment, whose worlds can all be forked: natively, or by verified replay. */
+/** An environment whose worlds can all be forked: natively, or by verified replay. */
 export function withFork<Data>(environment: Environment<Data>): Environment<Data> {
   return {
     ...environment,

@@ -44,7 +44,7 @@ export interface Evaluated {
   readonly passHatK: Readonly<Record<number, Estimated>>
   readonly tokens: { readonly sampled: number; readonly prompt: number }
   readonly byTask: readonly TaskResult[]
-  /** The same seat by seat, where attempts have several that are measured. */
+  /** Success and mean reward of each seat, if attempts have several that are measured. */
   readonly bySeat?: Readonly<Record<string, Pick<Evaluated, 'success' | 'meanReward'>>>
 }
 

@@ -51,7 +51,7 @@ export interface Made {
   readonly kind: 'made'
   /** One, or that of every seat. */
   readonly trees: readonly Tree[]
-  /** The same as a thread sent them. */
+  /** The trees as a thread sent them. */
   readonly sent?: Piece
   readonly members: readonly (Scored | Unscored)[]
   /** Its events. */

@@ -33,7 +33,7 @@ export interface PipelineOptions extends GatherOptions, MemberOptions {
   readonly endpoint?: string
   /** Reserves what an attempt elsewhere may cost. */
   readonly lend?: Budget['lend']
-  /** The same for a whole group. */
+  /** Reserves what a whole group elsewhere may cost. */
   readonly lease?: Budget['lease']
   /** Most trajectories of one tree. */
   readonly leaves?: number

@@ -74,7 +74,7 @@ export function findBuilder(): Builder {
   return found
 }
 
-/** The same walls with all that makes them stronger here. */
+/** A builder of walls with all that makes them stronger on this machine. */
 function strengthened(builder: Builder): Builder {
   const bounds = boundsHere()
   const processCount = builder.walls.processCount || bounds.processes

@@ -84,7 +84,7 @@ export interface ParsedOutput {
   /** The text around the calls; the raw text of malformed ones is with them, and in `parts`. */
   readonly content: string
   readonly calls: readonly ParsedCall[]
-  /** The same, in order; neighbours of one kind are joined. */
+  /** Reasoning, text and calls in their order; neighbours of one kind are joined. */
   readonly parts: readonly OutputPart[]
 }
 

@@ -15,7 +15,7 @@ export interface User {
   fork(): User
   /** Tokens that the user's own model read and sampled so far; absent where there is no model. */
   readonly usage?: UserUsage
-  /** The same with those of the last reply, for replays. */
+  /** Tokens that the user's own model read and sampled, with those of the last reply for replays. */
   readonly spent?: UserSpent
 }
 
