@@ -35,7 +35,7 @@ export function whenAborted(signal: AbortSignal, listener: () => void): () => vo
   return () => {}
 }
 
-/** How many listen through `onAbort`, which has one entry in the signal; undefined where it has none. */
+/** How many listen through `onAbort`, which has one entry in the signal; undefined if it has none. */
 export function listenerCount(signal: AbortSignal): number | undefined {
   return listeners.get(signal)?.size
 }

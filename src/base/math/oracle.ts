@@ -14,7 +14,7 @@ export interface OracleTokens extends TokenBatch {
   readonly logprobs: TokenNumbers
   /** Under a prompt that holds the answer. Only read where `positive` is 1. */
   readonly oracleLogprobs: TokenNumbers
-  /** Per trajectory index: 1 where it succeeded. The others have no bonus. */
+  /** Per trajectory index: 1 if it succeeded. The others have no bonus. */
   readonly positive: Uint8Array
 }
 

@@ -56,7 +56,7 @@ type Negated = Plain extends infer Each
     : never
   : never
 
-/** promptfoo's assertions about a trajectory; each is 1 where it holds and 0 where it does not. */
+/** promptfoo's assertions about a trajectory; each is 1 if it holds and 0 if it does not. */
 export type TrajectoryAssertion = Plain | Negated
 
 /** The names of the assertions, as promptfoo writes them behind `trajectory:`. */

@@ -14,7 +14,7 @@ export interface ServerCheck {
   readonly policy: string
   /** The model that the server says it serves. */
   readonly model: string | undefined
-  /** How many texts were tokenized on both sides; 0 where the server has no endpoint for it. */
+  /** How many texts were tokenized on both sides; 0 if the server has no endpoint for it. */
   readonly compared: number
   /** What differs, in words. */
   readonly differences: readonly string[]

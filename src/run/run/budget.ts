@@ -219,7 +219,7 @@ async function drawWithin(draw: Draw, drawing: Drawing): Promise<readonly Sample
   }
 }
 
-/** Waits while others may give something back; grants less only where nobody can. */
+/** Waits while others may give something back; grants less only if nobody can. */
 function reserve(
   { prompt, sampled }: Cost,
   { account, limits }: Pick<Drawing, 'account' | 'limits'>,

@@ -58,7 +58,7 @@ export interface Made {
   readonly events: readonly RunEvent[]
 }
 
-/** Trees as another thread sends them, and their group where it is whole: what the journal has of them is encoded. */
+/** Trees as another thread sends them, and their group if it is whole: what the journal has of them is encoded. */
 export interface Piece extends TreesEnd {
   readonly trees: readonly MadeTree[]
   /** Where their frames lie in `bytes`, and what they cost. */

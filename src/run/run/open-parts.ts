@@ -141,7 +141,7 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 export type PlainOptions = Pick<AttemptOptions, 'guards' | 'prompt' | 'split'> &
   Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
   ShapingNames & {
-    /** Tasks to evaluate on, where there are some. */
+    /** Tasks to evaluate on, if there are some. */
     readonly heldOut?: TaskSource<never>
   }
 

@@ -52,7 +52,7 @@ export interface GroupEnd {
   readonly line?: string
 }
 
-/** Who makes the attempts of a run, where they are made elsewhere. */
+/** Who makes the attempts of a run, if they are made elsewhere. */
 export interface WorkersSeen {
   readonly kind: 'workers'
   readonly workers: readonly WorkerStatus[]
