@@ -15,6 +15,8 @@ export interface TrainingState {
   readonly after: Evaluation
   readonly best?: BestStep
   readonly sampledTokens: number
+  /** Examples that are shown before each task from here on. */
+  readonly shots?: number
   /** What is remembered of the tasks that were tried. */
   readonly tasks?: TaskMemory
 }

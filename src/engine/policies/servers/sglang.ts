@@ -30,12 +30,7 @@ import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions, type ServerRequest } from './server.ts'
 import { withSession } from './session-key.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
-import {
-  openGeneratedStream,
-  readGenerated,
-  readGeneratedBody,
-  readScores,
-} from './sglang-answer.ts'
+import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
 import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 import { openWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 
@@ -200,11 +195,7 @@ async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSampl
   try {
     const answer = await exchange.answer
     body.keep()
-    const { where } = attempt.sglang
-    return finish(
-      attempt,
-      Buffer.isBuffer(answer) ? readGeneratedBody(answer, where, width) : answer,
-    )
+    return finish(attempt, answer)
   } finally {
     release()
   }
