@@ -164,6 +164,8 @@ export interface PolicyDescription {
   readonly model?: string
   /** The most tokens a prompt and its answer may have together. */
   readonly context?: number
+  /** What it says its log-probabilities are of, at other temperatures than 1. */
+  readonly logprobs?: 'raw' | 'processed'
 }
 
 /**
@@ -213,6 +215,8 @@ export interface Policy extends AsyncDisposable {
   readonly weights?: WeightSync
   /** Its weights, if they lie in this process. */
   readonly inside?: InsideWeights
+  /** The policies behind one that balances over several. */
+  readonly members?: readonly Policy[]
   /** Sets which distribution the server's log-probabilities were measured to be of; later samples carry it. */
   takeLogprobs?(found: 'raw' | 'processed'): void
 }

@@ -7,6 +7,7 @@ import { openServer, type Server } from '../../engine/policies/servers/server.ts
 import { asIds, asObject, parseJson } from '../../engine/policies/transport/reading.ts'
 import { isUnknownPath } from '../../engine/policies/transport/server-error.ts'
 import { type Trial, tryPolicy } from '../../engine/policies/trial.ts'
+import { trialPrompts } from '../run/servers/settle-logprobs.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 
 /** How a server's tokens compare with a renderer's. */
@@ -116,8 +117,8 @@ async function trySampling(
   const model = (await policy.describe?.({ signal }))?.model
   if (!policy.capabilities.ids) return { model, trial: undefined, problem: undefined }
   try {
-    const prompt = renderer.render([opening], [])
-    return { model, trial: await tryPolicy(policy, prompt, { signal }), problem: undefined }
+    const prompts = [renderer.render([opening], []), ...trialPrompts(renderer)]
+    return { model, trial: await tryPolicy(policy, prompts, { signal }), problem: undefined }
   } catch (error) {
     signal.throwIfAborted()
     const problem = error instanceof Error ? error.message : String(error)
