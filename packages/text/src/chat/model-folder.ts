@@ -13,7 +13,7 @@ export interface ModelFiles {
   readonly name: string
   /** `tokenizer.json`, parsed. */
   readonly tokenizer: unknown
-  /** `tokenizer_config.json`, parsed; empty where there is none. */
+  /** `tokenizer_config.json`, parsed; empty if there is none. */
   readonly config: Readonly<Record<string, unknown>>
   readonly template: string
   /** The template to use where tools are offered, if the folder has one of its own for that. */

@@ -7,6 +7,7 @@ import { nothingCondensed } from './condensing.ts'
 import { oddLogprobs } from './logprobs.ts'
 import { engineMismatch } from './mismatch.ts'
 import { missingOpening, openingTooLong } from './opening.ts'
+import { phantomAdvantages } from './phantom.ts'
 import { equalRewards, idleTraining, noContrast, noSiblings } from './rewards.ts'
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
@@ -20,6 +21,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     equalRewards(),
     noContrast(),
     noSiblings(),
+    phantomAdvantages(),
     idleTraining(),
     missingOpening(context),
     openingTooLong(),

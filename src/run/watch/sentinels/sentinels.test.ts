@@ -240,6 +240,36 @@ describe('sentinels', () => {
     expect(warning?.likely).toMatch(/one of three: .*teach it first.*temperature.*score --probe/)
   })
 
+  it('advantages by shaping alone, with the filter that ends them', () => {
+    const warnings: Warned[] = []
+    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const tree = plainTree({ task: 'task', answer: 'answer' })
+    const trajectory = tree.trajectories[0] as Gradable
+    const member = (right: number, brief: number, advantage: number) => {
+      const parts = [
+        { name: 'right', score: right, weight: 1 },
+        { name: 'brief', score: brief, weight: 0.05 },
+      ]
+      const reward = { total: right + 0.05 * brief, parts }
+      return { tree, trajectory, reward, dropped: null, advantage, weight: 1 }
+    }
+    const end = (index: number, ...members: readonly ReturnType<typeof member>[]): void => {
+      const group = { id: `g${index}` as GroupId, task: tree.task as TaskId, members, unscored: [] }
+      listen({ kind: 'group-end', group })
+    }
+    for (let index = 0; index < 20; index++) end(index, member(1, 0, 1), member(0, 1, -1))
+    expect(names(warnings)).toEqual([])
+    for (let index = 20; index < 40; index++) end(index, member(0, 0, -0.96), member(0, 1, 1.03))
+    expect(warnings).toMatchObject([
+      {
+        sentinel: 'phantom-advantages',
+        message:
+          'in 7 of 27 groups that are learned from, "right" is the same for all attempts, and brief alone gives them advantages from -0.96 to 1.03',
+        likely: expect.stringContaining('--filter equal-rewards:part=right') as string,
+      },
+    ])
+  })
+
   it('failures are not taken for collapse', () => {
     const outcome = { kind: 'failed', boundary: 'policy', message: 'no' } as const
     const failed = watch(many(100, () => ({ answer: '', tools: 1, outcome })))
