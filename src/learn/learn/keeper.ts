@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { appenderTo } from '../../base/core/files/appender.ts'
 import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
-import type { StepRecord } from './training.ts'
+import type { StepRecord } from './steps/step-record.ts'
 import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
 
 /** Saves a training run so that it can be resumed: its checkpoints and metrics. */
