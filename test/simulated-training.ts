@@ -102,6 +102,7 @@ export async function simulateTraining(simulation: Simulation): Promise<Simulate
     ),
     heldOut: [task('held')],
     checkpointEvery: 1000,
+    patience: 0,
     successAt: 1,
     refill: 1,
     onUpdate: 'finish',

@@ -6,6 +6,7 @@ import {
   settingNames,
   settings,
   shownFlag,
+  withoutUndefined,
 } from '../run/settings/settings.ts'
 
 import type { Command, OwnFlag } from './command.ts'
@@ -63,10 +64,11 @@ function topicLines(
   return byTopic(names).flatMap(({ topic, names: about }) => ['', `${topic}:`, ...about.map(line)])
 }
 
-function settingLine(name: SettingName, { defaults }: Command): string {
+function settingLine(name: SettingName, { defaults, help }: Command): string {
   const given = defaults?.[name]
   return flagLine(shownFlag(name), {
     ...settings[name],
+    ...withoutUndefined({ help: help?.[name] }),
     ...(given !== undefined && { default: given }),
   })
 }

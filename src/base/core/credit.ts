@@ -1,7 +1,7 @@
 import { creditOf, type LeafWeighting } from '../math/credit.ts'
 import type { TrajectoryId } from './ids.ts'
 import type { Trajectory } from './trajectory.ts'
-import { pathEnds, pathTo, type Tree } from './tree.ts'
+import { hasLogprobs, pathEnds, pathTo, type Tree } from './tree.ts'
 
 /** What one trajectory's tokens are trained with. */
 export interface Credit {
@@ -107,7 +107,33 @@ export function creditByNode(
       else passing.set(node, [through])
     }
   }
-  return new Map([...passing].map(([node, list]) => [node, toSpans(list, weighting)]))
+  const isMeasured = hasLogprobs(tree)
+  return new Map(
+    [...passing].map(([node, list]) => {
+      const spans = toSpans(list, weighting)
+      const { logprobs = null } = tree.nodes[node]!.segment
+      return [node, isMeasured ? withNumbers(spans, logprobs) : spans]
+    }),
+  )
+}
+
+/** The parts of spans whose tokens have a log-probability; where no ratio is known, nothing is learned. */
+function withNumbers(
+  spans: readonly CreditSpan[],
+  logprobs: Float32Array | null,
+): readonly CreditSpan[] {
+  if (logprobs === null) return []
+  if (!logprobs.some(Number.isNaN)) return spans
+  return spans.flatMap(span => {
+    const parts: CreditSpan[] = []
+    for (let token = span.start; token < span.end; token++) {
+      if (Number.isNaN(logprobs[token])) continue
+      const start = token
+      while (token + 1 < span.end && !Number.isNaN(logprobs[token + 1])) token++
+      parts.push({ ...span, start, end: token + 1 })
+    }
+    return parts
+  })
 }
 
 /** A trajectory that goes some tokens into a node. */

@@ -9,6 +9,7 @@ import { RunStoppedError, resumeLine } from '../../run/watch/stopped.ts'
 import { type Command, exitCodeOf, type Invocation } from '../command.ts'
 import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { bestModelLines } from '../model-hints.ts'
+import { verdictLine } from '../next-try.ts'
 import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 
@@ -72,6 +73,7 @@ export async function trainWith(
   for (const line of bestModelLines(best, values)) tell(line)
   tell(`next  ${commandLine('view', out)}`)
   tell(`      ${commandLine('show', out)}`)
+  tell(verdictLine(trained, values))
   return 0
 }
 

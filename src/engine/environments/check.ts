@@ -8,7 +8,7 @@ import { openLanes } from '../../base/core/lane.ts'
 import { TookTooLong } from '../../base/core/process/deadline.ts'
 import { recordWorld, replayWorld, withFork } from './fork.ts'
 import { inBounds } from './in-bounds.ts'
-import { type Play, type Player, playWorld, scorePlay } from './play.ts'
+import { NotSteppable, type Play, type Player, playWorld, scorePlay } from './play.ts'
 import { mistakesFor, probe } from './probe.ts'
 import { replyOf } from './reply.ts'
 
@@ -121,6 +121,10 @@ export async function checkWithin<Data>(
       signal.throwIfAborted()
       const first = beforeDisposal(cause)
       hangs = first instanceof TookTooLong
+      if (first instanceof NotSteppable) {
+        results.push({ name, kind: 'skipped', detail: first.message })
+        continue
+      }
       results.push({ name, kind: 'failed', detail: describeCause(first) })
     }
   }

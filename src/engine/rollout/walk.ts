@@ -155,11 +155,17 @@ export function hear(walk: Walk, messages: readonly Message[]): void {
 }
 
 /** Shows the policy these messages instead of the conversation so far. */
-export function show(walk: Walk, shown: readonly Message[], by?: View['by']): void {
+export function show(
+  walk: Walk,
+  shown: readonly Message[],
+  by?: View['by'],
+  examples?: View['examples'],
+): void {
   growing(walk).shown = [...shown]
   if (by === undefined) return
   const { turns, messages } = walk
-  growing(walk).views.push({ turn: turns.length, by, shown, from: messages.length })
+  const view = { turn: turns.length, by, shown, from: messages.length }
+  growing(walk).views.push(examples ? { ...view, examples } : view)
 }
 
 /** Appends tokens to the path. */
@@ -255,6 +261,6 @@ export function sampledEnd({ tree, place }: Walk): Place {
 
 /** The opening as the policy is shown it. */
 export function openingShown({ views, messages, turns }: Walk): readonly Message[] {
-  const condensed = views.findLast(({ turn, by }) => turn === 0 && by === 'condenser')
-  return condensed?.shown ?? messages.slice(0, turns[0]?.messages ?? messages.length)
+  const view = views.findLast(({ turn }) => turn === 0)
+  return view?.shown ?? messages.slice(0, turns[0]?.messages ?? messages.length)
 }

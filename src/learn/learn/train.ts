@@ -37,6 +37,8 @@ import type { LearningOptions, TrainOptions } from './train-options.ts'
 import { type FurthestMismatch, runTraining, type Training } from './training.ts'
 import type { TrainingPlan } from './training-plan.ts'
 import { readState } from './training-state.ts'
+import { usualEvery } from './verdict/stops.ts'
+import { type Verdict, verdictOf } from './verdict/verdict.ts'
 
 /** What training gave. */
 export interface Trained {
@@ -49,6 +51,8 @@ export interface Trained {
   readonly sampledTokens: number
   readonly seconds: number
   readonly best: Training['best']
+  /** What happened, why, and what to do about it. */
+  readonly verdict: Verdict
   /** Which tasks were drawn, and their recent success. */
   readonly tasks: TaskSamplingReport
   /** Where the log-probabilities of trainer and sampler were furthest apart. */
@@ -190,6 +194,8 @@ export async function trainParts<Data>(
   const { environment, seed = defaults.seed, split } = parts
   const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
   const { maxStaleness, lookAhead, onUpdate, out } = options
+  const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
+  const perStep = tasksPerStep * (parts.group ?? defaults.group) * (parts.leaves ?? 1)
   const tasksOf = await splitTasks(environment, tasks, {
     seed,
     ...(split !== undefined && { split }),
@@ -201,12 +207,14 @@ export async function trainParts<Data>(
     tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
     heldOut: tasksOf.heldOut,
     ...withoutUndefined({ heldOutSplit: tasksOf.heldOutSplit }),
-    steps: options.steps ?? defaults.steps,
-    tasksPerStep: options.tasksPerStep ?? defaults.tasksPerStep,
+    steps,
+    tasksPerStep,
     checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
     successAt: options.successAt ?? defaults.successAt,
     refill: options.refill ?? defaults.refill,
-    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough }),
+    patience: options.patience ?? defaults.patience,
+    evaluateEvery: evaluateEvery ?? usualEvery(steps, { heldOut: tasksOf.heldOut.length, perStep }),
+    ...withoutUndefined({ evaluateStrategy, onStep, onEvaluation, isEnough }),
     ...withoutUndefined({ maxStaleness, lookAhead, onUpdate, out }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),
@@ -227,6 +235,11 @@ export async function trainParts<Data>(
     sampledTokens,
     seconds: (performance.now() - started) / 1000,
     best,
+    verdict: verdictOf({
+      ...training,
+      tries: plan.tasks.report().draws / tasksOf.train.length,
+      tasks: tasksOf.train.length,
+    }),
     tasks: plan.tasks.report(),
     ...(mismatch && { mismatch }),
     ledger: training.ledger,

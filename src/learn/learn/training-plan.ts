@@ -14,6 +14,8 @@ export interface TrainingPlan<Data = unknown> {
   readonly heldOutSplit?: string
   readonly steps: number
   readonly tasksPerStep: number
+  /** Steps in a row that leave the weights as they are, after which training ends; 0: it never does. */
+  readonly patience: number
   /** Steps between evaluations; before the first step and after the last there is always one. */
   readonly evaluateEvery?: number
   /** Whether held-out tasks are attempted as chains or as training rolls. @default chains in place of trees */

@@ -18,6 +18,8 @@ export interface TrainingState {
   readonly sampledTokens: number
   /** What became of all tokens so far; older checkpoints lack it. */
   readonly ledger?: Ledger
+  /** Examples that are shown before each task from here on. */
+  readonly shots?: number
   /** What is remembered of the tasks that were tried. */
   readonly tasks?: TaskMemory
 }

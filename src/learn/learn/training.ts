@@ -6,9 +6,11 @@ import { type Keeper, openKeeper } from './keeper.ts'
 import { type Ledger, openLedger } from './steps/ledger.ts'
 import { openHistory } from './steps/staleness.ts'
 import { curvesOf, type StepRecord } from './steps/step-record.ts'
-import { openSteps, refuseFailures } from './steps/steps.ts'
+import { openSteps, refuseFailures, shotsOf } from './steps/steps.ts'
 import { seedFor, type TrainingPlan } from './training-plan.ts'
 import type { BestStep, TrainingState } from './training-state.ts'
+import { type Course, type CourseStep, courseOf } from './verdict/course.ts'
+import { isSolved, openStops, type Stopped } from './verdict/stops.ts'
 
 /** The result of training. */
 export interface Training {
@@ -17,8 +19,11 @@ export interface Training {
   /** Steps that were taken, by an earlier sitting too. */
   readonly steps: number
   readonly sampledTokens: number
-  /** The best evaluation after the start. */
+  /** The best evaluation; step 0 if no later one was better than the start. */
   readonly best: BestStep
+  readonly course: Course
+  /** Why it ended before its last step. */
+  readonly stopped?: Stopped
   /** Where trainer and sampler were furthest apart since the run began or was resumed. */
   readonly mismatch?: FurthestMismatch
   /** What became of every token that was sampled. */
@@ -51,9 +56,13 @@ export async function runTraining<Data>(
   if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
   const history = openHistory(version ?? state.version)
   if (state.tasks) plan.tasks.restore(state.tasks)
-  let { after, best, sampledTokens, step: taken } = state
+  if (state.shots !== undefined) parts.examples?.restore(state.shots)
+  let { after, best = startOf(state, keep), sampledTokens, step: taken } = state
+  const stops = openStops(plan.patience, version ?? state.version)
+  const course: CourseStep[] = [...(plan.from ? await keep.course() : [])]
+  const { before } = state
+  let stopped: Stopped | undefined
   let mismatch: FurthestMismatch | undefined
-  const seconds = { roll: 0, learn: 0 }
   const first = state.step + 1
   await using steps = openSteps(plan, parts, { trainer, signal, history, ledger, first })
   let unsaved: TrainingState | undefined
@@ -64,39 +73,74 @@ export async function runTraining<Data>(
       throw error
     })
     mismatch = furthest(mismatch, record)
-    seconds.roll += record.seconds.roll
-    seconds.learn += record.seconds.learn
     sampledTokens += record.sampledTokens
+    parts.examples?.learn(record.success)
     taken = step
-    await keep.metrics(record)
-    parts.listen?.({ kind: 'curves', step, values: curvesOf(record) })
-    plan.onStep?.(record)
-    const isLast = step === plan.steps || plan.isEnough?.(record) === true
-    const isEvaluated = isLast || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
-    if (isEvaluated) after = await evaluateAt(step, plan, parts)
-    const isBest = isEvaluated && after.success > (best?.success ?? -1)
+    await tellStep(record, plan, { parts, keep })
+    course.push({ ...record, ...record.metrics })
+    if (stops.isIdle(record.version)) stopped = 'idle'
+    const isEnd = step === plan.steps || plan.isEnough?.(record) === true || stopped !== undefined
+    const isEvaluated = isEnd || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
+    const known = after
+    const now = { ...stateAt(record, plan, parts), before, sampledTokens, ledger: ledger.read() }
+    if (isEvaluated) {
+      after = await evaluateAt(step, plan, parts).catch(async (error: unknown) => {
+        if (!isEnd) await keep.rescue({ ...now, after: known, best })
+        throw error
+      })
+    }
+    if (isEvaluated && !isEnd && isSolved(known, after)) stopped = 'solved'
+    const isLast = isEnd || stopped !== undefined
+    const isBest = isEvaluated && isBetter(after, best)
     if (isBest) best = { step, success: after.success, ...keep.folderOf(step), ...splitOf(plan) }
-    const tasks = plan.tasks.memory()
-    const { before } = state
-    const measured = { before, after, sampledTokens, ledger: ledger.read(), ...(best && { best }) }
-    unsaved = { step, version: record.version, tasks, ...measured }
+    unsaved = { ...now, ledger: ledger.read(), after, best }
     if (isBest || isLast || step % plan.checkpointEvery === 0) {
       await keep.checkpoint(unsaved)
       unsaved = undefined
     }
     if (isLast) break
   }
-  const { before } = state
   return {
     before,
     after,
     steps: taken,
     sampledTokens,
-    best: best ?? { step: 0, success: before.success },
+    best,
+    course: courseOf(course),
+    ...(stopped && { stopped }),
     ...(mismatch && { mismatch }),
     ledger: ledger.read(),
-    waited: seconds.roll / (seconds.roll + seconds.learn || 1),
+    waited: steps.waited(),
   }
+}
+
+async function tellStep<Data>(
+  record: StepRecord,
+  plan: TrainingPlan<Data>,
+  { parts, keep }: { readonly parts: RollParts<Data>; readonly keep: Keeper },
+): Promise<void> {
+  await keep.metrics(record)
+  parts.listen?.({ kind: 'curves', step: record.step, values: curvesOf(record) })
+  plan.onStep?.(record)
+}
+
+/** What of a step is kept so that it can be gone on from. */
+function stateAt<Data>(
+  { step, version }: StepRecord,
+  { tasks }: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+): Pick<TrainingState, 'step' | 'version' | 'tasks'> {
+  return { step, version, tasks: tasks.memory(), ...shotsOf(parts) }
+}
+
+/** The start, which is the best until a later step is better. */
+function startOf({ before }: TrainingState, keep: Keeper): BestStep {
+  return { step: 0, success: before.success, ...keep.folderOf(0) }
+}
+
+/** Whether a step is better than the best so far, or has just begun and is as good. */
+function isBetter({ success }: Evaluation, best: BestStep): boolean {
+  return success > best.success || (best.step === 0 && success > 0 && success === best.success)
 }
 
 function splitOf({

@@ -14,12 +14,14 @@ import type { CondenseSettings } from '../../engine/rollout/attempt.ts'
 import { openGuard } from '../../engine/rollout/guards/registry.ts'
 import { type Estimate, openEstimate } from '../../engine/weigh/estimate.ts'
 import { shapedEstimate } from '../../engine/weigh/shape.ts'
+import { openShots } from '../demonstrations/shots.ts'
 import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
 import { offered } from '../settings/offered.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
+import { openPrompted } from '../settings/open-prompt.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
@@ -87,6 +89,7 @@ export async function openRollParts<Data>(
       renderer,
     })
     const { unfinished: _, seats: _seats, serverThread: _thread, elsewhere, ...same } = options
+    const examples = await openShots(plain.environment, tasks, options)
     const scorers = await openScorers(options, policy, closing)
     const parts: RollParts<Data> = {
       ...same,
@@ -100,6 +103,7 @@ export async function openRollParts<Data>(
       reward: reward ?? plain.environment.reward,
       condense,
       ...(seats && { seats }),
+      ...(examples && { examples }),
       leaves: leavesOf(options),
     }
     const places = elsewhere
@@ -134,7 +138,7 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 }
 
 /** The options that name parts without a model or a server behind them. */
-export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
+export type PlainOptions = Pick<AttemptOptions, 'guards' | 'prompt' | 'split'> &
   Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
   ShapingNames & {
     /** Tasks to evaluate on, where there are some. */
@@ -147,8 +151,9 @@ export async function openPlainParts<Data>(
   tasks: TaskSource<Data> | undefined,
   options: PlainOptions,
 ): Promise<Pick<RollParts<Data>, 'environment' | 'estimate'> & PlainParts> {
-  const environment =
+  const own =
     typeof given === 'string' ? ((await openEnvironmentNamed(given)) as Environment<Data>) : given
+  const environment = await openPrompted(own, options.prompt)
   const { heldOut, split } = options
   await checkTasks({ tasks, 'held-out': heldOut as TaskSource<Data> }, environment, split)
   const named = await openEstimateNamed(options.advantage ?? defaults.advantage)

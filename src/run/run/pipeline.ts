@@ -357,6 +357,7 @@ async function askElsewhere(
     const more = {
       ...(loan && { allowance: loan.allowance }),
       ...(endpoint !== undefined && { endpoint }),
+      ...(context.examples && { examples: context.examples.now }),
     }
     const work = { group, member, task, seed, sampling, limits, ...more }
     const returned = await elsewhere.make(work, { signal, tries })

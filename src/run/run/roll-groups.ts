@@ -23,6 +23,7 @@ import type { Strategy } from '../../engine/rollout/strategy.ts'
 import { openYielding } from '../../engine/rollout/yielding.ts'
 import { type Estimate, refuseBatch } from '../../engine/weigh/estimate.ts'
 import type { GatherOptions } from '../../engine/weigh/gather.ts'
+import type { ExampleSchedule } from '../demonstrations/shots.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
@@ -89,6 +90,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions, Pick<RollOption
   readonly scorers?: Scorers
   /** What contexts are condensed with. @default nothing */
   readonly condense?: CondenseSettings | undefined
+  /** Conversations shown before each task. @default none */
+  readonly examples?: ExampleSchedule
   /** Who plays seats that the policy does not. @default nobody */
   readonly seats?: Seating
 }
@@ -258,6 +261,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     shared: openSharedState(steadySeconds),
     ...(parts.guards && { guards: parts.guards }),
     ...(parts.condense && { condense: parts.condense }),
+    ...(parts.examples && { examples: parts.examples }),
     ...(parts.seats && { seats: parts.seats }),
   }
 }

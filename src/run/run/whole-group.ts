@@ -105,12 +105,13 @@ function workOf(
   { group: members, context, seed, endpoint }: PipelineOptions,
   loan: Loan | undefined,
 ): GroupWork {
-  const { sampling, limits } = context
+  const { sampling, limits, examples } = context
   return {
     ...{ group, members, task, order, seed, sampling, limits },
     ...(step !== undefined && { step }),
     ...(loan && { allowance: loan.allowance }),
     ...(endpoint !== undefined && { endpoint }),
+    ...(examples && { examples: examples.now }),
   }
 }
 

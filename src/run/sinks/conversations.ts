@@ -2,7 +2,7 @@ import type { AssistantMessage, Message } from '@espalier/text'
 import { textOf } from '@espalier/text'
 import { creditByNode, ownSpans } from '../../base/core/credit.ts'
 import type { Group, Unscored, Weighted } from '../../base/core/group.ts'
-import { pathEnds, type Tree } from '../../base/core/tree.ts'
+import { hasLogprobs, pathEnds, type Tree } from '../../base/core/tree.ts'
 import { creditsOf, isTrained, isUnscored } from '../rows/row-record.ts'
 import type { FormatOptions } from './format.ts'
 import type { LossReport } from './lost.ts'
@@ -64,6 +64,13 @@ export function countUntrained(
     `that trajectories failed or were filtered: ${trainer} trains on them like the others`,
     conversations.filter(({ member }) => !isTrained(member)).length,
   )
+}
+
+/** The tokens of trained trajectories that have no log-probability while others of their attempt have one. */
+export function unknownTokens(conversations: readonly Conversation[]): number {
+  const known = conversations.filter(({ member, tree }) => isTrained(member) && hasLogprobs(tree))
+  const turns = known.flatMap(each => each.turns)
+  return turns.reduce((sum, { logprobs }) => sum + logprobs.filter(Number.isNaN).length, 0)
 }
 
 /** The turn that spoke a message, if the policy did. */

@@ -9,7 +9,13 @@ export interface LineFormat
     'name' | 'summary' | 'carries' | 'training' | 'comparesRewards' | 'loading'
   > {
   /** Gives, for one export, the function that turns a group into the objects of its lines. */
-  start(options: FormatOptions): (group: ExportGroup) => Iterable<object>
+  start(options: FormatOptions): ToLines
+}
+
+/** The lines of a group; `end` is called after the last. */
+export interface ToLines {
+  (group: ExportGroup): Iterable<object>
+  end?(): void
 }
 
 /** A format of one JSON object per line. */
@@ -31,7 +37,7 @@ export function lineFormat({ start, ...rest }: LineFormat): Format {
           }
           return count
         },
-        async end() {},
+        end: async () => toLines.end?.(),
       }
     },
   }

@@ -19,7 +19,6 @@ const observed = z.object({
     done: z.boolean(),
   }),
 })
-const state = z.object({ type: z.literal('state'), data: fields })
 const refused = z.object({
   type: z.literal('error'),
   data: z.object({
@@ -53,11 +52,6 @@ export function observedOf(answer: unknown): Observed {
   const { observation, reward, done } = read(observed, answer, 'an observation').data
   const given = typeof reward === 'boolean' ? Number(reward) : (reward ?? undefined)
   return { observation, reward: given, isDone: done }
-}
-
-/** An answer to the question for the state. */
-export function stateOf(answer: unknown): Readonly<Record<string, unknown>> {
-  return read(state, answer, 'a state').data
 }
 
 function read<Output>(schema: z.ZodType<Output>, answer: unknown, wanted: string): Output {

@@ -98,10 +98,6 @@ export class PythonSet {
 /** How deep values may nest: beyond it Python's own `json` gives up as well. */
 export const MAXIMUM_DEPTH = 1000
 
-/** Whether the number counts as an `int` here; infinities and NaN are floats. */
-export const isInt = (value: unknown): value is number | bigint =>
-  typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint'
-
 /** As many digits as Python converts between `int` and text; longer ones raise ValueError. */
 const MAXIMUM_DIGITS = 4300
 // wide enough for every int of that many digits, small enough to compute with

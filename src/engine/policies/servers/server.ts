@@ -40,8 +40,8 @@ export interface ReadRequest extends ServerRequest {
 export interface Server extends AsyncDisposable {
   readonly url: string
   start(request: ServerRequest): Exchange
-  /** The same; the answer is read where it arrives, and comes as it is if its reader finds it unusual. */
-  startRead(request: ReadRequest, reading: Reading): Exchange<Generated | Buffer>
+  /** Sends a request whose answer is read where it arrives. */
+  startRead(request: ReadRequest, reading: Reading): Exchange<Generated>
 }
 
 /** Opens a server by its address, a base that paths are appended to. */
@@ -64,7 +64,7 @@ function openHere(address: string, options: ServerOptions): Server {
       const { answer, cancel } = server.start(request)
       const { kind, width } = reading
       const asked = { where: `POST ${url}${request.path}`, width, sent: request.body }
-      return { answer: answer.then(body => readAnswer(body, kind, asked) ?? body), cancel }
+      return { answer: answer.then(body => readAnswer(body, kind, asked)), cancel }
     },
     start(request) {
       const { path, body = null, onEvents } = request

@@ -29,12 +29,7 @@ import type { Generated } from './generated.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
-import {
-  openGeneratedStream,
-  readGenerated,
-  readGeneratedBody,
-  readScores,
-} from './sglang-answer.ts'
+import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
 import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 import { openWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 
@@ -195,11 +190,7 @@ async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSampl
   try {
     const answer = await exchange.answer
     body.keep()
-    const { where } = attempt.sglang
-    return finish(
-      attempt,
-      Buffer.isBuffer(answer) ? readGeneratedBody(answer, where, width) : answer,
-    )
+    return finish(attempt, answer)
   } finally {
     release()
   }

@@ -36,10 +36,10 @@ import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions } from './server.ts'
 import {
   cachedTokens,
+  checkCount,
   openChoice,
   readChoices,
   readPromptLogprobs,
-  type VllmChoice,
 } from './vllm-answer.ts'
 import { openVllmFrames, type VllmEndpoint, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
 import { openWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
@@ -198,17 +198,13 @@ async function sampleWhole(
   call: Call,
 ): Promise<TokenSample> {
   call.signal.throwIfAborted()
-  const { path, where, asked } = placeOf(attempt, endpoint)
+  const { path, asked } = placeOf(attempt, endpoint)
   const body = bodyOf(attempt, { endpoint, stream: false, count: 1 })
-  const reading = { kind: 'vllm-choice', width: asked.width }
+  const reading = { kind: 'vllm-choice', width: asked.width } as const
   const exchange = attempt.vllm.server.startRead({ path, body: body.bytes }, reading)
   const answer = await answerOf(exchange, call)
   body.keep()
-  if (!Buffer.isBuffer(answer)) return finish(attempt, answer, answer.cachedTokens)
-  const parsed = parseJson(answer, where)
-  const choices = readChoices(parsed, asked)
-  checkCount(choices, 1, where)
-  return finish(attempt, choices[0]!, cachedTokens(parsed, where))
+  return finish(attempt, answer, answer.cachedTokens)
 }
 
 async function sampleCounted(
@@ -224,11 +220,6 @@ async function sampleCounted(
   const choices = readChoices(answer, asked)
   checkCount(choices, count, where)
   return choices.map(choice => finish(attempt, choice, cachedTokens(answer, where)))
-}
-
-function checkCount({ length }: readonly VllmChoice[], count: number, where: string): void {
-  if (length === count) return
-  throw wrong(where, `the answer has ${length} choices where ${count} were asked for`)
 }
 
 async function sampleStreamed(
@@ -261,7 +252,7 @@ async function sampleStreamed(
 function placeOf({ vllm, request }: SampleState, endpoint: VllmEndpoint) {
   const path = vllmPaths[endpoint]
   const where = `POST ${vllm.server.url}${path}`
-  const asked = { where, width: request.topLogprobs ?? 0, prompt: request.prompt.ids }
+  const asked = { where, width: request.topLogprobs ?? 0, prompt: () => request.prompt.ids }
   return { path, where, asked }
 }
 

@@ -17,6 +17,8 @@ export interface StepRecord {
   readonly rewardBySeat?: Readonly<Record<string, number>>
   /** Solved share of the step's attempts. */
   readonly success: number
+  /** Examples that were shown before each task. */
+  readonly shots?: number
   readonly groups: number
   /** Members that filters dropped. */
   readonly dropped: number

@@ -29,6 +29,8 @@ export interface Steps extends AsyncDisposable {
   take(step: number): Promise<StepRecord>
   /** Whether the weights may be between two steps. */
   isLearning(): boolean
+  /** The share of the time so far that the trainer waited for groups. */
+  waited(): number
 }
 
 /** Takes steps: rolls for each of them, or learns from what is rolled meanwhile. */
@@ -50,10 +52,14 @@ export function openSteps<Data>(
     return feed ? feed.change(everywhere) : everywhere()
   }
   let isLearning = false
+  const spent = { roll: 0, learn: 0 }
   return {
     isLearning: () => isLearning,
+    waited: () => spent.roll / (spent.roll + spent.learn || 1),
     async take(step) {
       const started = clock()
+      // What was rolled ahead may suffice for a step that nobody wants any more.
+      signal.throwIfAborted()
       const fed = await (feed ? feed.take() : inTurn(step))
       const attempted = [...fed.groups, ...fed.refused]
       if (!attempted.some(group => group.members.length > 0)) {
@@ -75,16 +81,24 @@ export function openSteps<Data>(
       isLearning = false
       history.push(version)
       const seconds = { roll: rolled - started, learn: clock() - rolled }
+      spent.roll += seconds.roll
+      spent.learn += seconds.learn
       const ahead = fed.ahead && { ...fed.ahead, ...aheadOf(fed, seconds), maxStaleness }
       parts.listen?.({ kind: 'step-end', step, metrics, ...(ahead && { ahead }) })
       const counts = countGroups(attempted, plan.successAt)
       const times = { staleness, stale: fed.stale.length, seconds, ...(ahead && { ahead }) }
-      return { step, version, ...counts, ...times, ledger: ledger.read(), metrics, more }
+      const shown = { ...counts, ...shotsOf(parts) }
+      return { step, version, ...shown, ...times, ledger: ledger.read(), metrics, more }
     },
     async [Symbol.asyncDispose]() {
       await feed?.[Symbol.asyncDispose]()
     },
   }
+}
+
+/** How many examples are shown before a task at the moment. */
+export function shotsOf({ examples }: Pick<RollParts, 'examples'>): Pick<StepRecord, 'shots'> {
+  return examples ? { shots: examples.now.count } : {}
 }
 
 function aheadOf({ groups, refused, stale }: Fed, { roll, learn }: StepRecord['seconds']) {

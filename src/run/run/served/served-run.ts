@@ -75,12 +75,15 @@ export async function openServedRun(
       const { signal, making } = call
       using own = work.allowance && !call.budget ? openBudget(work.allowance) : undefined
       const budget = call.budget ?? own
-      const { sampling, limits, group, task, seed } = work
+      const { sampling, limits, examples, group, task, seed } = work
       const policy = await endpoints.find(work.endpoint)
       const watching = tellsSamples ? [watchSamples(listen)] : []
       const made = {
         ...member,
-        context: { ...member.context, sampling, limits, policy },
+        context: {
+          ...{ ...member.context, sampling, limits, policy },
+          ...(examples && { examples: { now: examples } }),
+        },
         listen,
         instruments: [...weights.instruments, ...(budget ? [budget.instrument] : []), ...watching],
       }

@@ -23,7 +23,7 @@ export interface WeightsOrder {
 }
 
 /** What the groups of a run mostly have in common. */
-export type SharedWork = Pick<GroupWork, 'seed' | 'sampling' | 'limits' | 'endpoint'>
+export type SharedWork = Pick<GroupWork, 'seed' | 'sampling' | 'limits' | 'endpoint' | 'examples'>
 /** What every group has of its own. */
 export type OwnWork = Omit<GroupWork, keyof SharedWork>
 

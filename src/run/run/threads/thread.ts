@@ -91,14 +91,19 @@ class Thread implements RollThread {
   }
 
   makeGroup(work: GroupWork, answering: AnsweringGroup): () => void {
-    const { seed, sampling, limits, endpoint, ...own } = work
+    const { seed, sampling, limits, endpoint, examples, ...own } = work
     const last = this.#shared
     const isSame =
       last?.seed === seed &&
       last.sampling === sampling &&
       last.limits === limits &&
-      last.endpoint === endpoint
-    const shared = { seed, sampling, limits, ...(endpoint !== undefined && { endpoint }) }
+      last.endpoint === endpoint &&
+      last.examples === examples
+    const shared = {
+      ...{ seed, sampling, limits },
+      ...(endpoint !== undefined && { endpoint }),
+      ...(examples && { examples }),
+    }
     this.#shared = shared
     return this.#withdrawable(answering, id => ({
       ...{ kind: 'make-group', id, work: own },

@@ -44,6 +44,24 @@ export function entropyCollapse(): Sentinel {
   return { ...drift, seeGroup: rewards.see }
 }
 
+/**
+ * Warns if the policy falls apart: its tokens become ever less expected and it is not good. An
+ * entropy bonus does that where rewards hold nothing against it, and so does too high a learning rate.
+ */
+export function entropyRise(): Sentinel {
+  const rewards = openRewards()
+  const drift = drifting('entropy-rise', surpriseOf, (first, last) =>
+    last > first + 0.5 && last > 2 * first && !rewards.isGood()
+      ? {
+          message: `surprise per sampled token rose from ${first.toFixed(3)} to ${last.toFixed(3)}, at a mean reward of ${rewards.mean().toFixed(2)}`,
+          likely:
+            'the policy is falling apart: lower the learning rate, leave the entropy bonus out, and go back to an earlier checkpoint',
+        }
+      : undefined,
+  )
+  return { ...drift, seeGroup: rewards.see }
+}
+
 /** The recent mean reward of training attempts, against the best so far. */
 function openRewards() {
   let last: number[] = []

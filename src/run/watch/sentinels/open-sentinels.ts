@@ -2,13 +2,14 @@ import type { Tree } from '../../../base/core/tree.ts'
 import type { Listen, RunEvent, Together, Warned } from '../events.ts'
 import { heldBySlow, lostShares } from './ahead.ts'
 import { noLogprobs, untemperedLogprobs } from './basis.ts'
-import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
-import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
+import { constantObservations, noToolCalls, parserMismatch, throwingTool } from './calls.ts'
+import { entropyCollapse, entropyRise, lengthDrift, oneAnswer } from './collapse.ts'
 import { nothingCondensed } from './condensing.ts'
 import { oddLogprobs } from './logprobs.ts'
 import { engineMismatch } from './mismatch.ts'
 import { missingOpening, openingTooLong } from './opening.ts'
-import { equalRewards, noContrast } from './rewards.ts'
+import { phantomAdvantages } from './phantom.ts'
+import { equalRewards, idleTraining, noContrast, noSiblings } from './rewards.ts'
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 /** Every sentinel, fresh for one run; each raises its alarm once. */
@@ -17,8 +18,12 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     noToolCalls(),
     parserMismatch(context),
     constantObservations(),
+    throwingTool(),
     equalRewards(),
     noContrast(),
+    noSiblings(),
+    phantomAdvantages(),
+    idleTraining(),
     missingOpening(context),
     openingTooLong(),
     oddLogprobs(context),
@@ -27,6 +32,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     engineMismatch(),
     nothingCondensed(),
     entropyCollapse(),
+    entropyRise(),
     lengthDrift(),
     oneAnswer(),
     lostShares(),

@@ -10,11 +10,18 @@ import { openSentinels } from './open-sentinels.ts'
 const words = new Map([[9, 'please do it now']])
 const renderer = { decode: (ids: Int32Array) => [...ids].map(id => words.get(id) ?? '?').join('') }
 
+interface Watched {
+  readonly isOurs?: boolean
+  readonly members?: number
+  /** The training step that rolled the groups. */
+  readonly step?: number
+}
+
 /** What sentinels say to a run of these trees, each a group of its own. */
 function watch(
   trees: readonly PlainTree[],
   rewards?: readonly number[],
-  { isOurs = false, members = 1 } = {},
+  { isOurs = false, members = 1, step }: Watched = {},
 ): readonly Warned[] {
   const warnings: Warned[] = []
   const listen = openSentinels({ renderer, isOurs }, warning => warnings.push(warning))
@@ -31,6 +38,7 @@ function watch(
       task: tree.task as TaskId,
       members: new Array(members).fill(member),
       unscored: [],
+      ...(step !== undefined && { step }),
     }
     listen({ kind: 'group-end', group })
   })
@@ -168,6 +176,45 @@ describe('sentinels', () => {
     )
   })
 
+  it('a policy that falls apart', () => {
+    const surprise = (index: number) =>
+      Float32Array.from([1, 2, 3], () => (index < 70 ? -0.1 : -1.5))
+    const trees = many(200, index => ({ sampled: { logprobs: surprise(index) } }))
+    expect(names(watch(trees))).toEqual(['entropy-rise'])
+    // One that solves its tasks may try more words.
+    expect(watch(trees, new Array(200).fill(1).with(0, 0))).toEqual([])
+  })
+
+  it('a tool that throws every time, and not one that works once', () => {
+    const thrown = { tool: 'ship', problem: 'thrown' as const, output: 'no address' }
+    const [warning, ...others] = watch(many(60, () => ({ tools: 1, calls: [thrown] })))
+    expect(others).toEqual([])
+    expect(warning?.message).toBe('tool "ship" threw in all of its 24 calls: "no address"')
+    const mostly = many(60, index => ({
+      tools: 1,
+      calls: [index === 20 ? { tool: 'ship', output: 'sent' } : thrown],
+    }))
+    expect(watch(mostly)).toEqual([])
+  })
+
+  it('training that compares single attempts', () => {
+    expect(names(watch(many(8), undefined, { step: 1 }))).toEqual(['no-siblings'])
+    expect(watch(many(8))).toEqual([])
+  })
+
+  it('steps in a row without any advantage', () => {
+    const warned = (trained: readonly number[]): readonly string[] => {
+      const warnings: Warned[] = []
+      const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+      for (const [index, trainedRows] of trained.entries()) {
+        listen({ kind: 'step-end', step: index + 1, metrics: { rows: 8, trainedRows } })
+      }
+      return names(warnings)
+    }
+    expect(warned([8, 0, 0, 3, 0, 0])).toEqual([])
+    expect(warned([8, 0, 0, 0, 0])).toEqual(['idle-training'])
+  })
+
   it('are quiet where there is nothing to fear', () => {
     // Writing tools say the same each time, and agents end with the same word.
     const call = (index: number) => ({ input: { index }, output: 'ok' })
@@ -191,6 +238,36 @@ describe('sentinels', () => {
     expect(others).toEqual([])
     expect(warning?.message).toContain('in each of 24 groups all attempts have the same reward')
     expect(warning?.likely).toMatch(/one of three: .*teach it first.*temperature.*score --probe/)
+  })
+
+  it('advantages by shaping alone, with the filter that ends them', () => {
+    const warnings: Warned[] = []
+    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const tree = plainTree({ task: 'task', answer: 'answer' })
+    const trajectory = tree.trajectories[0] as Gradable
+    const member = (right: number, brief: number, advantage: number) => {
+      const parts = [
+        { name: 'right', score: right, weight: 1 },
+        { name: 'brief', score: brief, weight: 0.05 },
+      ]
+      const reward = { total: right + 0.05 * brief, parts }
+      return { tree, trajectory, reward, dropped: null, advantage, weight: 1 }
+    }
+    const end = (index: number, ...members: readonly ReturnType<typeof member>[]): void => {
+      const group = { id: `g${index}` as GroupId, task: tree.task as TaskId, members, unscored: [] }
+      listen({ kind: 'group-end', group })
+    }
+    for (let index = 0; index < 20; index++) end(index, member(1, 0, 1), member(0, 1, -1))
+    expect(names(warnings)).toEqual([])
+    for (let index = 20; index < 40; index++) end(index, member(0, 0, -0.96), member(0, 1, 1.03))
+    expect(warnings).toMatchObject([
+      {
+        sentinel: 'phantom-advantages',
+        message:
+          'in 7 of 27 groups that are learned from, "right" is the same for all attempts, and brief alone gives them advantages from -0.96 to 1.03',
+        likely: expect.stringContaining('--filter equal-rewards:part=right') as string,
+      },
+    ])
   })
 
   it('failures are not taken for collapse', () => {

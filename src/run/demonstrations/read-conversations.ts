@@ -4,10 +4,10 @@ import { type Message, type ToolDefinition, textOf } from '@espalier/text'
 import type { Environment, Task } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
 import { openLanes } from '../../base/core/lane.ts'
-import { type Fields, openFields, ReadError } from '../../run/sinks/fields.ts'
-import { readMessages } from '../../run/sinks/readers/messages.ts'
-import { readPrompt } from '../../run/sinks/readers/spans.ts'
-import type { Conversation } from '../model/supervised.ts'
+import { type Fields, openFields, ReadError } from '../sinks/fields.ts'
+import { readMessages } from '../sinks/readers/messages.ts'
+import { readPrompt } from '../sinks/readers/spans.ts'
+import type { Conversation } from './conversation.ts'
 
 /** Where tools come from for conversations that do not list them. */
 export interface Offering {
@@ -38,7 +38,8 @@ export async function readConversations(
       ? (record.list('tools') as readonly ToolDefinition[])
       : await toolsOf(record)
     check(messages, tools, record.place)
-    found.push({ messages, tools })
+    const { task } = record.value
+    found.push({ messages, tools, ...(task !== undefined && { task: String(task) as TaskId }) })
   }
   if (found.length > 0) return found
   throw new ReadError(`${path} holds no conversation`)

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { openByteRenderer, script } from '../../../test/rolling.ts'
 import { type Filter, heldOutFilter } from '../../base/core/group.ts'
 import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
-import { roll } from '../../run/run/roll.ts'
+import { roll } from '../run/roll.ts'
 import { readDemonstrations } from './demonstrations.ts'
 
 const model = await openByteRenderer()

@@ -15,9 +15,11 @@ import {
 } from '../../engine/environments/play.ts'
 import { mistakesFor } from '../../engine/environments/probe.ts'
 import { replyOf, type ScriptedCall } from '../../engine/environments/reply.ts'
-import { readManifest } from '../../run/store/run-folder.ts'
-import { openRunReader } from '../../run/store/store.ts'
-import type { Conversation } from '../model/supervised.ts'
+import { openNamed } from '../settings/open-named.ts'
+import { loadUserPart } from '../settings/user-part.ts'
+import { readManifest } from '../store/run-folder.ts'
+import { openRunReader } from '../store/store.ts'
+import type { Conversation } from './conversation.ts'
 import { type Offering, readConversations } from './read-conversations.ts'
 
 /**
@@ -73,13 +75,16 @@ export async function demonstrate<Data>(
   const player = toPlayer(show)
   const conversations: Conversation[] = []
   for (const task of tasks) {
-    if (isAgent(environment) && environment.seats) {
-      conversations.push(...(await playSeats(environment, task, { player, turns, signal })))
+    if (isAgent(environment)) {
+      const within = AbortSignal.any([signal, AbortSignal.timeout(1000 * worldSeconds)])
+      const said = await playSeats(environment, task, { player, turns, signal: within })
+      const named = environment.seats ? {} : { task: task.id }
+      conversations.push(...said.map(each => ({ ...each, ...named })))
       continue
     }
     await using world = await openWithin(environment, task, signal)
     const play = await playWorld(world, task, { player, turns, signal })
-    conversations.push({ messages: play.messages, tools: world.tools })
+    conversations.push({ messages: play.messages, tools: world.tools, task: task.id })
   }
   return conversations
 }
@@ -95,12 +100,46 @@ export async function mistakenWords<Data>(
   await using probed = await open()
   for (const { reply } of mistakesFor(probed.tools)) {
     await using world = await open()
-    const play: Play = await playWorld(world, task, { player: () => reply, turns: 1, signal })
+    const playing = playWorld(world, task, { player: () => reply, turns: 1, signal })
+    const play: Play | undefined = await playing.catch((error: unknown) => {
+      // Some frameworks throw at a call of a tool that does not exist, and some agents cannot be stepped.
+      if (isAgent(environment)) return undefined
+      throw error
+    })
+    if (!play) continue
     for (const message of play.messages.slice(world.opening.length + 1)) {
       if (typeof message.content === 'string') texts.push(message.content)
     }
   }
   return texts
+}
+
+/** What demonstrations are opened for. */
+export interface Opening {
+  readonly environment: Environment | undefined
+  /** Tasks that a function shows, or that conversations may name. */
+  readonly tasks: readonly Task[]
+  readonly signal: AbortSignal
+  /** The reward from which on a trajectory of a run shows how it is done. @default 1 */
+  readonly successAt?: number
+}
+
+/** Opens demonstrations by name: a file, a run, or `./file.ts#export`, a function that shows each turn. */
+export async function openDemonstrations(
+  named: string,
+  { environment, tasks, signal, successAt = 1 }: Opening,
+): Promise<readonly Conversation[]> {
+  // A path with `./` is not always the user's code: it may be a run or a file of conversations.
+  if (!/\.[cm]?[jt]s(?:#|$)/.test(named)) {
+    return await openNamed(`--demonstrations ${named}`, () =>
+      readDemonstrations(named, { environment, tasks, successAt }),
+    )
+  }
+  const show = await loadUserPart(named)
+  if (typeof show !== 'function') throw new SettingError(`${named} is not a function`)
+  const wanted = !environment ? '--environment NAME to show it in' : '--tasks FILE to demonstrate'
+  if (!environment || tasks.length === 0) throw new SettingError(`${named} needs ${wanted}`)
+  return await demonstrate(environment, tasks, { show: show as Show, turns: 32, signal })
 }
 
 /** Reads demonstrations: a run's solved trajectories, or a file of conversations. */
@@ -120,7 +159,7 @@ async function readSolved(run: string, successAt: number): Promise<readonly Conv
   for await (const { group } of reader.groups()) {
     for (const { tree, trajectory, reward, dropped } of group.members) {
       if (reward.total < successAt || dropped?.filter === heldOutFilter) continue
-      found.push({ messages: trajectory.messages, tools: tree.tools })
+      found.push({ messages: trajectory.messages, tools: tree.tools, task: tree.task })
     }
   }
   if (found.length > 0) return found
