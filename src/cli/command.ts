@@ -41,7 +41,7 @@ export interface Command {
   readonly settings: readonly SettingName[]
   /** This command's own defaults for settings, as a value or in words, if they differ from the usual ones. */
   readonly defaults?: Readonly<Partial<Record<SettingName, unknown>>>
-  /** What settings are to this command, where that differs from what they usually are. */
+  /** What settings are to this command, if that differs from what they usually are. */
   readonly help?: Readonly<Partial<Record<SettingName, string>>>
   /** Whether settings may also come from a config file. */
   readonly readsConfig?: boolean

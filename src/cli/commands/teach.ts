@@ -147,7 +147,7 @@ function coverageLines(count: number, { situations, values, wanted }: Coverage):
       ]
 }
 
-/** The sizes of the model, where they are given. */
+/** The sizes of the model, if they are given. */
 function shapeOf({ width, layers }: Invocation['own']): TeachModelOptions['shape'] & object {
   const read = (flag: string, text: string | undefined, unit: number): number | undefined => {
     if (text === undefined || text === 'auto') return undefined

@@ -54,7 +54,7 @@ export async function trainWith(
     ...elsewhereOf(values, { out, tell }),
   }).catch((error: unknown) => {
     // A spent budget is a planned end; everything else is an error.
-    if (error instanceof RunStoppedError) return error
+    if (error instanceof RunStoppedError && error.isPlanned) return error
     // What was misused did not begin this run.
     if (isRun(out) && exitCodeOf(error) === 1)
       tell(`\`${commandLine('resume', out)}\` goes on from here`)
