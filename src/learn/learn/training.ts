@@ -3,7 +3,7 @@ import type { RollParts } from '../../run/run/roll-groups.ts'
 import { listenAll } from '../../run/watch/events.ts'
 import { type Evaluation, evaluateHeldOut } from './held-out.ts'
 import { type Keeper, openKeeper } from './keeper.ts'
-import { type Ledger, openLedger } from './steps/ledger.ts'
+import { type Ledger, makeLedger } from './steps/ledger.ts'
 import { openHistory } from './steps/staleness.ts'
 import { curvesOf, type StepRecord } from './steps/step-record.ts'
 import { openSteps, refuseFailures, shotsOf } from './steps/steps.ts'
@@ -47,7 +47,7 @@ export async function runTraining<Data>(
   given: RollParts<Data>,
   trainer: Trainer,
 ): Promise<Training> {
-  const ledger = openLedger(plan.from?.ledger)
+  const ledger = makeLedger(plan.from?.ledger)
   const parts = { ...given, listen: listenAll(given.listen, ledger.listen) }
   const signal = parts.signal ?? new AbortController().signal
   const keep = openKeeper(plan.out, trainer, signal)

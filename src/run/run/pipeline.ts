@@ -81,10 +81,10 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   setMaxListeners(0, options.signal)
   const running = new Set<Promise<SeatGroups>>()
   const perJob = learningSeatsOf(options.context).length
-  const outlet = openOutlet()
+  const outlet = makeOutlet()
   let attempts = 0
   const shared: Shared = {
-    lane: openRolloutsLane(options),
+    lane: makeRolloutsLane(options),
     fail: error => stop.abort(error),
     over(count) {
       attempts -= count
@@ -129,7 +129,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
  * Where complete groups are handed over: to whoever waits for one, else they wait to be taken. Those who
  * watch are told of every change.
  */
-function openOutlet() {
+function makeOutlet() {
   const ready: Promise<Group>[] = []
   const waiting: ((group: Promise<Group>) => void)[] = []
   let pending = 0
@@ -170,7 +170,7 @@ function openOutlet() {
 }
 
 /** The lane of whole attempts: as wide as is asked for, and as there is room elsewhere. */
-function openRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptions): Lane {
+function makeRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptions): Lane {
   const width = (): number => Math.max(rollouts, elsewhere?.room ?? 0)
   const lane = openLane('rollouts', width())
   const stop = elsewhere?.watch(event => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Simulated, simulateTraining } from '../../../../test/simulated-training.ts'
 import type { Filter } from '../../../base/core/group.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { type Ledger, makeLedger } from './ledger.ts'
 import type { StepRecord } from './step-record.ts'
 
 const isSlow = (task: string): boolean => Number(task) % 4 === 0
@@ -116,7 +116,7 @@ describe('the ledger of tokens', () => {
 
   it('goes on where it was: what was in flight at an interruption is rolled again', () => {
     const from = { sampled: 10, learned: 4, dropped: { odd: 1 }, inFlight: 3, heldOut: 2 }
-    expect(openLedger(from).read()).toEqual({
+    expect(makeLedger(from).read()).toEqual({
       ...from,
       inFlight: 0,
       dropped: { odd: 1, interrupted: 3 },

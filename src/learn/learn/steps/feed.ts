@@ -6,7 +6,7 @@ import { learningSeatsOf } from '../../../run/run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../../../run/run/roll-groups.ts'
 import type { TaskStream } from '../../../run/tasks/task-stream.ts'
 import type { RolledAhead } from '../../../run/watch/events.ts'
-import { openPace, type Pace } from './pace.ts'
+import { makePace, type Pace } from './pace.ts'
 import { ageOfGroup, type VersionHistory } from './staleness.ts'
 
 /** How far rolling may run ahead of learning. */
@@ -58,7 +58,7 @@ export interface Feed extends AsyncDisposable {
 export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data>): Feed {
   const { tasksPerStep, maxStaleness, lookAhead, clock, history } = options
   const gate = openWeightsGate(options.onUpdate)
-  const pace = openPace(tasksPerStep)
+  const pace = makePace(tasksPerStep)
   const instruments = [gate.instrument, ...(parts.instruments ?? [])]
   const rolling = openRolling({ ...parts, instruments }, options, pace)
   const wanted = tasksPerStep * rolling.perJob

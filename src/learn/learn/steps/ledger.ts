@@ -30,8 +30,8 @@ export interface Bookkeeper {
   read(): Ledger
 }
 
-/** Opens a ledger; one that goes on has lost what was in flight, which is rolled again. */
-export function openLedger(from?: Ledger): Bookkeeper {
+/** Makes a ledger; one that goes on has lost what was in flight, which is rolled again. */
+export function makeLedger(from?: Ledger): Bookkeeper {
   const waiting = new Map<GroupId, number>()
   const dropped = new Map(Object.entries(from?.dropped ?? {}))
   let { sampled = 0, learned = 0, heldOut = 0 } = from ?? {}

@@ -16,10 +16,10 @@ export interface Pace {
 const window = { groups: 128, steps: 8 } as const
 
 /**
- * Opens a pace. Of groups that take d steps on average, d × groups per step are under way at any time; as many again as
+ * Makes a pace. Of groups that take d steps on average, d × groups per step are under way at any time; as many again as
  * a step takes must be complete when it asks, and chance makes both more or less.
  */
-export function openPace(tasksPerStep: number): Pace {
+export function makePace(tasksPerStep: number): Pace {
   const groups: number[] = []
   const steps: number[] = []
   const keep = (values: number[], value: number, most: number): void => {

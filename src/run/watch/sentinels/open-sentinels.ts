@@ -41,12 +41,12 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
 }
 
 /** Lets sentinels listen to a run; their alarms become warnings. */
-export function openSentinels(context: SentinelContext, warn: (warning: Warned) => void): Listen {
+export function makeSentinels(context: SentinelContext, warn: (warning: Warned) => void): Listen {
   const sentinels = allSentinels(context)
   const raise = (sentinel: string, alarm: Alarm | undefined): void => {
     if (alarm) warn({ kind: 'warning', sentinel, ...alarm })
   }
-  const isSeen = openGlances()
+  const isSeen = makeGlances()
   const seeTree = (tree: Tree): void => {
     for (const each of sentinels) raise(each.name, each.seeTree?.(tree))
   }
@@ -72,7 +72,7 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
 const [firstTrees, treesPerSecond] = [256, 64]
 
 /** Whether to check the next tree: if thousands end per second, checking each would slow the run. */
-function openGlances(): () => boolean {
+function makeGlances(): () => boolean {
   let seen = 0
   let since = performance.now()
   return () => {
