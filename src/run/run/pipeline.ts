@@ -49,6 +49,8 @@ export interface Job {
   /** The task's place in the run's order. */
   readonly order: number
   readonly step?: number
+  /** Called whenever one of its attempts begins; until then it waits for a place. */
+  readonly onBegin?: () => void
 }
 
 /**
@@ -287,6 +289,7 @@ async function rollFresh(
 ): Promise<readonly Tree[]> {
   const { seed, signal, listen } = options
   if (absences.some) await absences.whenThere({ signal })
+  job.onBegin?.()
   listen?.({ kind: 'attempt-start', task: job.task.id, member })
   const trees = await rollAttempt(options, { task: job.task, group: job.id, member, seed, signal })
   // An attempt that the run itself stopped is not finished: a resumed run goes on with it.
@@ -326,6 +329,7 @@ async function rollAway(
   const { task, id: group } = job
   const { seed, signal, listen, elsewhere, tries } = options
   const attempt = treeId(group, member)
+  job.onBegin?.()
   if (tries === 0) listen?.({ kind: 'attempt-start', task: task.id, member })
   const returned = await askElsewhere(job, member, options)
   signal.throwIfAborted()

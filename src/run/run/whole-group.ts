@@ -81,6 +81,7 @@ async function makeWhole(making: Making, elsewhere: Elsewhere): Promise<Begun> {
   const returned = await elsewhere.makeGroup!(workOf(job, options, loan), {
     signal,
     onBegin() {
+      job.onBegin?.()
       tellTogether(listen, { kind: 'attempts-start', task: job.task.id, members })
     },
     onPiece: keep,

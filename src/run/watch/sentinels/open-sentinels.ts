@@ -1,5 +1,6 @@
 import type { Tree } from '../../../base/core/tree.ts'
 import type { Listen, RunEvent, Together, Warned } from '../events.ts'
+import { heldBySlow, lostShares } from './ahead.ts'
 import { noLogprobs, untemperedLogprobs } from './basis.ts'
 import { constantObservations, noToolCalls, parserMismatch, throwingTool } from './calls.ts'
 import { entropyCollapse, entropyRise, lengthDrift, oneAnswer } from './collapse.ts'
@@ -34,6 +35,8 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     entropyRise(),
     lengthDrift(),
     oneAnswer(),
+    lostShares(),
+    heldBySlow(),
   ]
 }
 
@@ -59,7 +62,7 @@ export function makeSentinels(context: SentinelContext, warn: (warning: Warned) 
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
     } else if (event.kind === 'step-end') {
-      for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics))
+      for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics, event.ahead))
     }
   }
   return Object.assign(listen, { together })

@@ -4,7 +4,7 @@ import type { Group } from '../../../base/core/group.ts'
 import type { GroupId, TaskId } from '../../../base/core/ids.ts'
 import type { Gradable } from '../../../base/core/trajectory.ts'
 import { random, seedOf } from '../../../base/math/random.ts'
-import type { Warned } from '../events.ts'
+import type { RolledAhead, Warned } from '../events.ts'
 import { makeSentinels } from './open-sentinels.ts'
 
 const words = new Map([[9, 'please do it now']])
@@ -274,5 +274,36 @@ describe('sentinels', () => {
     const outcome = { kind: 'failed', boundary: 'policy', message: 'no' } as const
     const failed = watch(many(100, () => ({ answer: '', tools: 1, outcome })))
     expect(names(failed)).toEqual([])
+  })
+})
+
+describe('rolling that is ahead of learning', () => {
+  const usual = { maxStaleness: 1, steps: 1, groups: 8, stale: [], seconds: 1, held: 0, slowest: 1 }
+
+  /** What is warned of after twelve such steps. */
+  function warned(ahead: Partial<RolledAhead>): readonly Warned[] {
+    const warnings: Warned[] = []
+    const listen = makeSentinels({ renderer }, each => warnings.push(each))
+    for (let step = 1; step <= 12; step++) {
+      listen({ kind: 'step-end', step, metrics: {}, ahead: { ...usual, ...ahead } })
+    }
+    return warnings
+  }
+
+  it('[S4] says how long it waits for slow tasks, and what would keep them without waiting', () => {
+    expect(warned({})).toEqual([])
+    expect(warned({ held: 0.1, slowest: 3.4 })).toEqual([])
+    const [warning, ...more] = warned({ held: 0.5, slowest: 3.4 })
+    expect(warning).toMatchObject({ sentinel: 'held-by-slow' })
+    expect(warning!.message).toContain('waited 50 %')
+    expect(warning!.likely).toContain('--max-staleness 4')
+    expect(more).toEqual([])
+  })
+
+  it('[S4] names the tasks whose groups grew too old', () => {
+    const [warning] = warned({ stale: ['slow'] })
+    expect(warning).toMatchObject({ sentinel: 'lost-shares' })
+    expect(warning!.message).toContain('8 of 64 groups')
+    expect(warning!.message).toContain('come again: slow')
   })
 })
