@@ -84,7 +84,7 @@ export interface LocalServer {
   close(): Promise<void>
 }
 
-/** Starts a server over the data in a folder, which is made where there is none. */
+/** Starts a server over the data in a folder, which is made if there is none. */
 export async function openLocalServer(
   folder: string,
   port = 0,
