@@ -27,7 +27,7 @@ export const trainCommand: Command = {
   settings: settingsOf('train'),
   readsConfig: true,
   own: dryRunFlag,
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runTrain,
 }
 

@@ -53,7 +53,7 @@ export const gatewayCommand: Command = {
       argument: 'NAME',
     },
   },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runGateway,
 }
 
