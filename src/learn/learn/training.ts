@@ -2,7 +2,7 @@ import type { Task } from '../../base/core/environment.ts'
 import { type Group, reasonsUnscored } from '../../base/core/group.ts'
 import { type GroupId, seatGroup, type TaskId } from '../../base/core/ids.ts'
 import type { Trainer, TrainerStep } from '../../base/core/trainer.ts'
-import { attemptMeans } from '../../base/math/attempts.ts'
+import { attemptMeans, succeeds } from '../../base/math/attempts.ts'
 import { seedOf } from '../../base/math/random.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { comparedAnew } from '../../engine/weigh/batch-scale.ts'
@@ -349,7 +349,7 @@ function outcomeOf({ task, members }: Group, successAt: number): TaskOutcome {
     members.map(({ tree, trajectory, reward }) => ({
       tree,
       share: trajectory.share,
-      value: Number(reward.total >= successAt),
+      value: Number(succeeds(reward.total, successAt)),
     })),
   )
   return { task, attempts: attempts.length, success: attempts.length === 0 ? 0 : mean(attempts) }
@@ -382,7 +382,7 @@ function countGroups(groups: readonly Group[], successAt: number) {
   return {
     reward: sum(({ reward }) => reward.total) / count,
     ...rewardBySeat(groups),
-    success: sum(({ reward }) => Number(reward.total >= successAt)) / count,
+    success: sum(({ reward }) => Number(succeeds(reward.total, successAt))) / count,
     groups: groups.length,
     dropped: members.filter(member => member.dropped !== null).length,
     unscored: unscored.length,

@@ -1,5 +1,7 @@
+import { succeeds } from '../../../base/math/attempts.ts'
 import { compareRuns, type RunByTask, type TaskMeans } from '../../../run/measure/compare-tasks.ts'
 import type { ComparisonAnswer, GroupRow, PairRow, PairSide, SideAnswer } from '../answers.ts'
+import { isOfAnother } from './sums.ts'
 
 /** A side of a comparison, with its groups. */
 export interface Side extends SideAnswer {
@@ -14,7 +16,7 @@ interface TaskSide extends TaskMeans {
 /** The groups of a side: those of one evaluation, or all that were rolled, or all there are. */
 export function rowsOfSide(rows: readonly GroupRow[], step: number | null): readonly GroupRow[] {
   if (step !== null) return rows.filter(row => row.isEvaluation && row.step === step)
-  const rolled = rows.filter(row => !row.isEvaluation)
+  const rolled = rows.filter(row => !row.isEvaluation && !isOfAnother(row))
   return rolled.length > 0 ? rolled : rows
 }
 
@@ -33,7 +35,7 @@ function byTask({ rows, successAt }: Side): ReadonlyMap<string, TaskSide> {
       task,
       {
         group,
-        success: mean(rewards.map(reward => Number(reward >= successAt - 1e-9))),
+        success: mean(rewards.map(reward => Number(succeeds(reward, successAt)))),
         reward: mean(rewards),
         tokens: mean(tokens),
         attempts: rewards.length,
@@ -49,8 +51,9 @@ export function compareSides(
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): ComparisonAnswer {
   const [left, right] = [byTask(before), byTask(after)]
-  const runOf = (tasks: ReadonlyMap<string, TaskSide>, { title }: Side): RunByTask => ({
+  const runOf = (tasks: ReadonlyMap<string, TaskSide>, { title, successAt }: Side): RunByTask => ({
     run: title,
+    successAt,
     tasks,
   })
   const { success, reward, tokens, unpaired, gained, lost, tasks } = compareRuns(
