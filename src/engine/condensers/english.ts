@@ -1,4 +1,6 @@
+import { createRequire } from 'node:module'
 import type { PartOfSpeech, WinkMethods } from 'wink-nlp'
+import { missingPackage } from '../../base/core/names/missing-package.ts'
 import type { Facts, Term } from './facts.ts'
 
 interface Word {
@@ -12,6 +14,19 @@ interface Word {
 interface Phrase {
   readonly kind: 'noun' | 'verb' | 'preposition' | 'other'
   readonly words: readonly Word[]
+}
+
+const packages = ['wink-nlp', 'wink-eng-lite-web-model'] as const
+
+/** Throws with the line that installs what English is read with, if it is not there. */
+export function requireEnglish(
+  resolve: (name: string) => string = createRequire(import.meta.url).resolve,
+): void {
+  try {
+    for (const name of packages) resolve(name)
+  } catch (cause) {
+    throw missingPackage('The condenser "keyword"', packages.join(' '), cause)
+  }
 }
 
 let opened: Promise<WinkMethods> | undefined

@@ -4,6 +4,7 @@ import type { Filter } from '../../base/core/group.ts'
 import type { Guard } from '../../base/core/guard.ts'
 import type { LaneLimits } from '../../base/core/lane.ts'
 import type { Policy, Sampling } from '../../base/core/policy.ts'
+import type { Prompt } from '../../engine/environments/prompted.ts'
 import type { CondenseSettings, Instrument, Limits } from '../../engine/rollout/attempt.ts'
 import type { BranchPolicy } from '../../engine/rollout/branch.ts'
 import type { Strategy } from '../../engine/rollout/strategy.ts'
@@ -28,6 +29,7 @@ import type { RollParts } from './roll-groups.ts'
 interface MoreThanNames {
   readonly model: string | Renderer
   readonly seats: SeatChoices
+  readonly prompt: string | Prompt
   readonly demonstrations: string | readonly Conversation[]
   readonly strategy: Settings['strategy'] | Strategy
   readonly branch: string | BranchPolicy

@@ -75,6 +75,7 @@ export const openedParts: Readonly<Partial<Record<SettingName, Kind>>> = {
   filters: listOf('filters'),
   reward: anObject,
   seats: anObject,
+  prompt: anObject,
   trainer: anObject,
   learningRate: aSchedule,
   heldOut: tasksOneByOne,

@@ -21,6 +21,7 @@ import { needed, openNamed } from '../../../run/settings/open-named.ts'
 import { openPolicy } from '../../../run/settings/open-policy.ts'
 import { type Settings, settingsOf } from '../../../run/settings/settings.ts'
 import type { Format } from '../../../run/sinks/format.ts'
+import { DiskWatch } from '../../../run/store/disk-watch.ts'
 import { isRun, readManifest } from '../../../run/store/run-folder.ts'
 import { openRunReader } from '../../../run/store/store.ts'
 import type { TaskSource } from '../../../run/tasks/tasks.ts'
@@ -76,7 +77,9 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   await using opened = await openRollParts(environment, values.tasks, options)
   refuseBatch(opened.parts.estimate, 'the service')
   await using kept =
-    values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
+    values.out === undefined
+      ? undefined
+      : await keepIn(values.out, { parts: opened.parts, values, tell })
   const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }) }
   await serveUntilStopped(parts, { values, invocation, door, port, ...(kept && { kept }) })
   await kept?.finish()
@@ -111,7 +114,7 @@ async function serveUntilStopped(
     },
     findTask: taskFinder(parts, values.tasks),
     weigh: openWeighFor(values),
-    ...(kept && { record: kept.record, findGroup: kept.findGroup }),
+    ...(kept && { record: kept.record, disk: kept.disk, findGroup: kept.findGroup }),
     ...counted('queue', own.queue),
     ...counted('results', own.results),
   })
@@ -139,14 +142,22 @@ function openWeighFor(values: Settings): WeighFor {
   }
 }
 
-async function keepIn(out: string, parts: RollParts, values: Settings) {
+interface Keeping {
+  readonly parts: RollParts
+  readonly values: Settings
+  readonly tell: (line: string) => void
+}
+
+async function keepIn(out: string, { parts, values, tell }: Keeping) {
   const resumes = isRun(out)
   if (resumes) await refuseOthers(out)
-  const record = { out, kind: 'rollouts', config: values, unfinished: 'restart' } as const
+  const disk = new DiskWatch({ tell })
+  const record = { out, kind: 'rollouts', config: values, unfinished: 'restart', disk } as const
   const run = await openRun(parts, { ...record, resumes })
   const reader = resumes ? await openRunReader(out) : undefined
   return {
     parts: run.parts,
+    disk,
     record: await openRolloutsRecord(join(out, 'submissions.jsonl')),
     findGroup: async (id: GroupId) => (await reader?.group(id))?.group,
     finish: () => run.finish(),

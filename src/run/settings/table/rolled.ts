@@ -20,6 +20,16 @@ export const rolled = {
     usedIn: 'run',
     inCode: 'the environment, which is the first argument',
   }),
+  /** What the policy is told besides its task, in place of what the environment says; a file, or the prompt. @default the environment's own */
+  prompt: setting(
+    text,
+    'What the policy is told in place of the environment’s own words, as improve-prompt writes it',
+    {
+      argument: 'FILE',
+      commands: ['roll', 'eval', 'train', 'rollouts'],
+      usedIn: 'threads',
+    },
+  ),
   /** Who plays seats of the environment: NAME=POLICY, or by name. @default the policy plays all, and learns */
   seats: setting(
     texts,
