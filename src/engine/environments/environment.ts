@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type {
   Environment,
+  MadeTask,
   MakeTasksOptions,
   OpenCall,
   Task,
@@ -25,7 +26,7 @@ export interface EnvironmentDefinition<Data, Report> {
   readonly calls?: 'one' | 'many'
   /** Makes a turn without a call a miss that is answered with a nudge; otherwise it is the answer. */
   readonly nudge?: Nudge
-  makeTasks?(options: MakeTasksOptions): readonly Task<NoInfer<Data>>[]
+  makeTasks?(options: MakeTasksOptions): readonly MadeTask<NoInfer<Data>>[]
   readonly splits?: readonly string[]
   /** Releases what is held for all worlds, such as a pool. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
@@ -53,7 +54,7 @@ export function environment<Data, Report = undefined>(
     ...(makeTasks && {
       makeTasks(options) {
         checkSplit(definition, options)
-        return makeTasks.call(definition, options)
+        return makeTasks.call(definition, options) as readonly Task<Data>[]
       },
     }),
     ...(splits && { splits }),
@@ -72,7 +73,10 @@ function checkDefinition<Data, Report>(definition: EnvironmentDefinition<Data, R
     throw new TypeError(`Environment "${name}" has no option "${key}". Known: ${known}.`)
   }
   if (!isSchema(task)) {
-    throw new TypeError(`Environment "${name}" needs \`task\`: a zod or other Standard Schema.`)
+    const old = isOldZod(task) ? ' This one is of an old zod: `npm i zod@4`.' : ''
+    throw new TypeError(
+      `Environment "${name}" needs \`task\`: a zod or other Standard Schema.${old}`,
+    )
   }
   if (typeof open !== 'function') {
     throw new TypeError(`Environment "${name}" needs \`open\`: a function that opens a world.`)
@@ -87,6 +91,11 @@ function checkDefinition<Data, Report>(definition: EnvironmentDefinition<Data, R
 }
 
 /** Only looks whether it is one: a schema may be made when it is first read. */
+/** Schemas of zod before 3.24, which no Standard Schema reader can read. */
+function isOldZod(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && '_def' in value && 'safeParse' in value
+}
+
 function isSchema(value: unknown): boolean {
   const canHold = typeof value === 'object' ? value !== null : typeof value === 'function'
   return canHold && '~standard' in (value as object)
