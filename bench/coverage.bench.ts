@@ -1,5 +1,9 @@
 // How often the bounds of success hold the truth: `npm run bench -- coverage`.
-import { type Cluster, clusteredChange, clusteredInterval } from '../src/base/math/clustered.ts'
+import {
+  type Cluster,
+  clusteredChange,
+  clusteredInterval,
+} from '../src/base/math/bounds/clustered.ts'
 import { random, seedOf } from '../src/base/math/random.ts'
 
 type Draw = () => number

@@ -53,7 +53,7 @@ export {
   clusteredInterval,
   meanInterval,
   rewardInterval,
-} from './clustered.ts'
+} from './bounds/clustered.ts'
 export { type Credit, creditOf, type LeafWeighting, leafWeight, leafWeightNames } from './credit.ts'
 export {
   branchProbability,

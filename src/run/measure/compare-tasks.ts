@@ -1,7 +1,7 @@
 import { SettingError } from '../../base/core/names/setting-error.ts'
-import { type Cluster, clusteredChange } from '../../base/math/clustered.ts'
+import { type Cluster, clusteredChange } from '../../base/math/bounds/clustered.ts'
+import { pairedDifference } from '../../base/math/bounds/paired.ts'
 import type { Interval } from '../../base/math/intervals.ts'
-import { pairedDifference } from '../../base/math/paired.ts'
 import { mean } from '../../base/math/statistics.ts'
 
 /** A run's results by task. */

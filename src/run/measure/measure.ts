@@ -1,6 +1,10 @@
 import { type Group, isOfAnother } from '../../base/core/group.ts'
 import { attemptMeans, type Ending, succeeds } from '../../base/math/attempts.ts'
-import { type Cluster, clusteredInterval, rewardInterval } from '../../base/math/clustered.ts'
+import {
+  type Cluster,
+  clusteredInterval,
+  rewardInterval,
+} from '../../base/math/bounds/clustered.ts'
 import type { Interval } from '../../base/math/intervals.ts'
 import { passAtKOf, passHatKOf } from '../../base/math/pass-at-k.ts'
 import { mean } from '../../base/math/statistics.ts'

@@ -7,7 +7,7 @@ import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Outcome } from '../../base/core/outcome.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import { idsTo, lengthTo, type Place, pathTo, placeAt, type Tree } from '../../base/core/tree.ts'
-import { rewardInterval } from '../../base/math/clustered.ts'
+import { rewardInterval } from '../../base/math/bounds/clustered.ts'
 import type { Interval } from '../../base/math/intervals.ts'
 import { mean } from '../../base/math/statistics.ts'
 import {

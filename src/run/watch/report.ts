@@ -1,6 +1,6 @@
 import type { Group } from '../../base/core/group.ts'
 import { attemptMeans, succeeds } from '../../base/math/attempts.ts'
-import { type Cluster, clusteredInterval } from '../../base/math/clustered.ts'
+import { type Cluster, clusteredInterval } from '../../base/math/bounds/clustered.ts'
 import type { Interval } from '../../base/math/intervals.ts'
 import { deviation, mean, quantile } from '../../base/math/statistics.ts'
 import { type CondenseReport, openCondenseReport } from './condense-report.ts'

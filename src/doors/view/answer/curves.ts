@@ -1,5 +1,5 @@
 import { succeeds } from '../../../base/math/attempts.ts'
-import { clusteredInterval } from '../../../base/math/clustered.ts'
+import { clusteredInterval } from '../../../base/math/bounds/clustered.ts'
 import type { Chart, Curves, EvaluationPoint, GroupRow, Series } from '../answers.ts'
 import type { TreeFacts } from '../index/facts.ts'
 

@@ -1,6 +1,6 @@
 import { seatFilter } from '../../../base/core/group.ts'
 import { succeeds } from '../../../base/math/attempts.ts'
-import { clusteredInterval } from '../../../base/math/clustered.ts'
+import { clusteredInterval } from '../../../base/math/bounds/clustered.ts'
 import { mean } from '../../../base/math/statistics.ts'
 import type { GroupRow, RunSums } from '../answers.ts'
 import type { Facts, TreeFacts } from '../index/facts.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { wilsonInterval } from '../intervals.ts'
 import { clusteredChange, clusteredInterval, meanInterval, rewardInterval } from './clustered.ts'
-import { wilsonInterval } from './intervals.ts'
 
 const alike = (count: number, share: number, trials: number) =>
   Array.from({ length: count }, () => ({ share, trials }))

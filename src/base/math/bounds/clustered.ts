@@ -1,5 +1,5 @@
-import { checkLevel, type Interval, normalQuantile, scoreInterval } from './intervals.ts'
-import { mean, type Numbers } from './statistics.ts'
+import { checkLevel, type Interval, normalQuantile, scoreInterval } from '../intervals.ts'
+import { mean, type Numbers } from '../statistics.ts'
 import { studentQuantile } from './student.ts'
 
 /** How the trials at one task went; trials at one task resemble each other. */
