@@ -9,7 +9,7 @@ import type {
 } from '../../base/core/environment.ts'
 import type { RewardPart } from '../../base/core/reward.ts'
 import type { StandardSchema } from '../../base/core/tool.ts'
-import { openCleanUp } from './clean-up.ts'
+import { makeCleanUp } from './clean-up.ts'
 import type { OpenedWorld, OpenWorldCall } from './opened-world.ts'
 import { describeIssue } from './tools/schema.ts'
 import { checkBehaviour, isNonEmpty, toWorld } from './world.ts'
@@ -166,7 +166,7 @@ async function openWorld<Data, Report>(
   call: OpenCall,
 ): Promise<World> {
   call.signal.throwIfAborted()
-  const cleanUp = openCleanUp()
+  const cleanUp = makeCleanUp()
   try {
     const { data, id } = task
     const opened = await definition.open({ data, id, defer: cleanUp.defer, ...call })
