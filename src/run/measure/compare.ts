@@ -6,7 +6,7 @@ import { mean } from '../../base/math/statistics.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type RunReader } from '../store/store.ts'
 import type { RunByTask, TaskMeans } from './compare-tasks.ts'
-import { openMeasure } from './measure.ts'
+import { makeMeasure } from './measure.ts'
 
 /** How a run is read for a comparison. */
 export interface ByTaskOptions {
@@ -26,7 +26,7 @@ export async function readByTask(name: string, options: ByTaskOptions = {}): Pro
     options.successAt ?? (typeof config.successAt === 'number' ? config.successAt : 1)
   await using reader = await openRunReader(run)
   const isWanted = await readPart(reader, { name, part, kind })
-  const measure = openMeasure({ successAt })
+  const measure = makeMeasure({ successAt })
   const found = new Map<string, Found>()
   for await (const { group } of reader.groups()) {
     if (isOfAnother(group) || !isWanted(group)) continue
