@@ -1,12 +1,16 @@
 import { succeeds } from '../../../base/math/attempts.ts'
 import { compareRuns, type RunByTask, type TaskMeans } from '../../../run/measure/compare-tasks.ts'
 import type { ComparisonAnswer, GroupRow, PairRow, PairSide, SideAnswer } from '../answers.ts'
-import { isOfAnother } from './sums.ts'
 
 /** A side of a comparison, with its groups. */
 export interface Side extends SideAnswer {
   readonly rows: readonly GroupRow[]
   readonly successAt: number
+}
+
+/** Whether somebody who does not learn played this group's seat; the page loads this, and cannot load core/group.ts. */
+export function isOfAnother({ reasons }: GroupRow): boolean {
+  return reasons.some(reason => reason.startsWith('seat: '))
 }
 
 interface TaskSide extends TaskMeans {

@@ -1,9 +1,9 @@
-import { seatFilter } from '../../../base/core/group.ts'
 import { succeeds } from '../../../base/math/attempts.ts'
 import { clusteredInterval } from '../../../base/math/bounds/clustered.ts'
 import { mean } from '../../../base/math/statistics.ts'
 import type { GroupRow, RunSums } from '../answers.ts'
 import type { Facts, TreeFacts } from '../index/facts.ts'
+import { isOfAnother } from './comparison.ts'
 
 /** Adds up a run's groups; evaluations are left out, and of what others played only its seats are told. */
 export function sumsOf(
@@ -68,11 +68,6 @@ function countsOf<T>(
 }
 
 /** Whether somebody who does not learn played the seat. */
-/** Whether somebody who does not learn played this group's seat. */
-export function isOfAnother({ reasons }: GroupRow): boolean {
-  return reasons.some(reason => reason.startsWith(`${seatFilter}: `))
-}
-
 function seatsOf(rows: readonly GroupRow[]): RunSums['seats'] {
   const rewards = new Map<string, number[]>()
   for (const { seat, rewards: own } of rows) {
