@@ -6,17 +6,28 @@ import { openRollPipeline, type RollParts } from '../../run/run/roll-groups.ts'
 import type { TaskStream } from '../../run/tasks/task-stream.ts'
 import { ageOfGroup, type VersionHistory } from './staleness.ts'
 
-/** How far rolling may run ahead of learning. */
-export interface FeedOptions<Data> {
-  readonly tasks: TaskStream<Data>
-  /** Groups that a step learns from. */
-  readonly tasksPerStep: number
-  /** Extra groups per group of a step, for those that filters empty or that grow too old. */
-  readonly refill: number
+/** How old a group may be, and by what its age is told. */
+interface GroupAge {
   /** How many steps old training data may be. */
   readonly maxStaleness: number
-  readonly onUpdate: OnUpdate
   readonly history: VersionHistory
+}
+
+/** What a step learns from, whoever makes it. */
+export interface FedOptions extends GroupAge {
+  /** Groups that a step learns from. */
+  readonly tasksPerStep: number
+  readonly onUpdate: OnUpdate
+}
+
+/** Opens a feed of groups that others make, such as agents behind a gateway. */
+export type OpenFeed = (parts: RollParts, options: FedOptions) => Promise<Feed>
+
+/** How far rolling may run ahead of learning. */
+export interface FeedOptions<Data> extends FedOptions {
+  readonly tasks: TaskStream<Data>
+  /** Extra groups per group of a step, for those that filters empty or that grow too old. */
+  readonly refill: number
   /** The first step that is fed, and the last. */
   readonly first: number
   readonly last: number
@@ -106,9 +117,9 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
 }
 
 /** Why nothing can be learned from a group, if so: it is too old, or filters emptied it. */
-function refusalOf(
+export function refusalOf(
   group: Group,
-  { history, maxStaleness }: Pick<FeedOptions<never>, 'history' | 'maxStaleness'>,
+  { history, maxStaleness }: GroupAge,
 ): 'stale' | 'emptied' | undefined {
   if (ageOfGroup(group, history) > maxStaleness) return 'stale'
   return isUseful(group) ? undefined : 'emptied'

@@ -12,7 +12,7 @@ import type { OnUpdate } from '../../run/run/pause.ts'
 import { seatsOf } from '../../run/run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../../run/run/roll-groups.ts'
 import type { TaskOutcome, TaskSampler } from '../../run/tasks/sample-tasks.ts'
-import { type Fed, openFeed } from './feed.ts'
+import { type Fed, type Feed, type OpenFeed, openFeed } from './feed.ts'
 import { type Evaluation, type EvaluationStrategy, evaluateHeldOut } from './held-out.ts'
 import { type Keeper, openKeeper } from './keeper.ts'
 import { type ChangeWeights, learnStep } from './learn-step.ts'
@@ -43,6 +43,8 @@ export interface TrainingPlan<Data = unknown> {
   readonly maxStaleness?: number
   /** What happens to samples under way when the weights change, if rolling runs ahead. @default 'abort' */
   readonly onUpdate?: OnUpdate
+  /** Who makes the groups. @default they are rolled here, from the tasks */
+  readonly feed?: OpenFeed
   /** Where an interrupted run goes on from. */
   readonly from?: TrainingState
   /** The run folder; without one nothing is kept. */
@@ -121,7 +123,12 @@ export async function runTraining<Data>(
   if (state.shots !== undefined) parts.examples?.restore(state.shots)
   let { after, best, sampledTokens, step: taken } = state
   let mismatch: FurthestMismatch | undefined
-  await using steps = openSteps(plan, parts, { trainer, signal, history, first: state.step + 1 })
+  await using steps = await openSteps(plan, parts, {
+    trainer,
+    signal,
+    history,
+    first: state.step + 1,
+  })
   let unsaved: TrainingState | undefined
   for (let step = state.step + 1; step <= plan.steps; step++) {
     const record = await steps.take(step).catch(async (error: unknown) => {
@@ -209,6 +216,8 @@ async function evaluateAt<Data>(
     step,
     ...(strategy && { strategy }),
   })
+  // Where agents bring their tasks, none are held out.
+  if (heldOut.length === 0) return evaluation
   const { success, meanReward } = evaluation
   const values = { 'held-out/success': success, 'held-out/reward': meanReward }
   parts.listen?.({ kind: 'curves', step, values })
@@ -231,16 +240,16 @@ interface Steps extends AsyncDisposable {
 }
 
 /** Takes steps: rolls for each of them, or learns from what is rolled meanwhile. */
-function openSteps<Data>(
+async function openSteps<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
   { trainer, signal, history, first }: Stepping,
-): Steps {
+): Promise<Steps> {
   const { maxStaleness = 0, onUpdate = 'abort' } = plan
-  const feed =
-    maxStaleness > 0
-      ? openFeed(parts, { ...plan, maxStaleness, onUpdate, history, first, last: plan.steps })
-      : undefined
+  const fed = { ...plan, maxStaleness, onUpdate, history }
+  const rolled = (): Feed | undefined =>
+    maxStaleness > 0 ? openFeed(parts, { ...fed, first, last: plan.steps }) : undefined
+  const feed = plan.feed ? await plan.feed(parts as RollParts, fed) : rolled()
   const inTurn = async (step: number): Promise<Fed> => {
     return { groups: await rollStep(step, plan, parts), refused: [], stale: 0 }
   }
