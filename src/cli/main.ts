@@ -18,10 +18,13 @@ const terminal = openTerminal(process)
 const stop = new AbortController()
 const ending = new Ending(process, { tell: terminal.tell, stop })
 
+/** What an interruption leaves, as the command that runs says. */
+let left = 'what is finished is kept'
+
 /** The first interruption ends the run in order; the second ends the process. */
 function onInterrupt(): void {
   if (stop.signal.aborted) ending.leave(130)
-  terminal.tell('stopping; what is finished is kept. Press Ctrl-C again to stop at once.')
+  terminal.tell(`stopping; ${left}. Press Ctrl-C again to stop at once.`)
   stop.abort(new Error('interrupted'))
 }
 
@@ -35,6 +38,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const [command, { readFlags }] = await Promise.all([findCommand(name), import('./flags.ts')])
   const read = readFlags(command, rest)
   if (read.help) return await printHelp([name])
+  if (command.keepsNothing) left = 'nothing is kept, as it is written at the end'
   return await command.run({ ...read, terminal, signal: stop.signal })
 }
 

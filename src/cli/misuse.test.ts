@@ -107,7 +107,7 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--environment desk --tasks 1 --split nope', /--split nope: .* Known: train/],
   ['roll', '--sinks [{"to":"nope","out":"x"}]', /--sinks nope: No format .* Known: jsonl/],
   ['roll', '--record /absent/x', /--record .*: there is no folder \/absent/],
-  ['roll', '--notify {"kind":"slack","urlVariable":"ABSENT"}', /the variable ABSENT/],
+  ['roll', '--notify {"kind":"webhook","urlVariable":"ABSENT"}', /the variable ABSENT/],
   ['roll', '--group 0', /--group: 0 is not possible \(expected N\): Too small: .*>=1/],
   ['roll', '--concurrency {"x":1}', /--concurrency: .*Unrecognized key: "x"/],
   ['roll', '--budget {"token":1}', /--budget: .*tokens, seconds, trajectories.*key: "token"/],

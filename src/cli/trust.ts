@@ -55,7 +55,7 @@ export function namedByRun({ values, samples }: Use, flags: SettingsInput): read
   )
 }
 
-/** Asks for trust in what a run names, or demands the flag where nobody can be asked. */
+/** Asks for trust in what a run names, or demands the flag if nobody can be asked. */
 export async function trustRun(run: string, use: Use, invocation: Invocation): Promise<void> {
   const { own, flags, terminal } = invocation
   const named = own.trust === undefined ? namedByRun(use, flags) : []

@@ -31,13 +31,13 @@ export interface Row {
   readonly index: number
   readonly count: number
   readonly ids: Int32Array
-  /** 1 where the token is trained in this row. */
+  /** 1 if the token is trained in this row. */
   readonly mask: Uint8Array
-  /** 0 where the origin is not sampled, NaN where the policy gave none. */
+  /** 0 if the origin is not sampled, NaN if the policy gave none. */
   readonly logprobs: Float32Array
   /** Tokens that are not trained here for want of a log-probability, which others of the tree have. */
   readonly unknown: number
-  /** Under other policies, where they were asked: 0 where the origin is not sampled, NaN where one gave none. */
+  /** Under other policies, if they were asked: 0 if the origin is not sampled, NaN if one gave none. */
   readonly others: OtherLogprobs
   /** Of trained tokens; 0 elsewhere. */
   readonly advantages: Float64Array
@@ -54,7 +54,7 @@ export interface Row {
   readonly passages: readonly Run<readonly Passage[]>[]
   /** Which distribution the log-probabilities are of; of several, the one furthest from tempered. */
   readonly basis: LogprobBasis
-  /** The same span by span. */
+  /** Which distribution the log-probabilities of each span are of. */
   readonly bases: readonly Run<LogprobBasis>[]
 }
 

@@ -3,12 +3,14 @@ import { type Trained, train } from '../../learn/learn/train.ts'
 import { trainOptionsOf } from '../../learn/learn/train-options.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
 import { needed } from '../../run/settings/open-named.ts'
+import type { Settings } from '../../run/settings/settings.ts'
 import { settingsOf } from '../../run/settings/settings.ts'
 import { isRun } from '../../run/store/run-folder.ts'
 import { RunStoppedError, resumeLine } from '../../run/watch/stopped.ts'
 import { type Command, exitCodeOf, type Invocation, MisuseError } from '../command.ts'
 import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { bestModelLines } from '../model-hints.ts'
+import { verdictLine } from '../next-try.ts'
 import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 import { gatewayFlags, readGateway } from './doors/gateway.ts'
@@ -48,13 +50,12 @@ async function runTrain(invocation: Invocation): Promise<number> {
 /** Trains by settings into a run folder, or goes on with the one it holds. */
 export async function trainWith(rolled: Rolled, invocation: Invocation): Promise<number> {
   const { values, out } = rolled
-  const { terminal, json } = invocation
-  const { tell } = terminal
+  const { tell } = invocation.terminal
   warnOfChat(values, tell)
   const training = values.gateway ? fromAgents(rolled, invocation) : fromTasks(rolled, invocation)
   const trained = await training.catch((error: unknown) => {
     // A spent budget is a planned end; everything else is an error.
-    if (error instanceof RunStoppedError) return error
+    if (error instanceof RunStoppedError && error.isPlanned) return error
     // What was misused did not begin this run.
     if (isRun(out) && exitCodeOf(error) === 1)
       tell(`\`${commandLine('resume', out)}\` goes on from here`)
@@ -64,16 +65,23 @@ export async function trainWith(rolled: Rolled, invocation: Invocation): Promise
     tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind, values.budget)}\` goes on`)
     return 0
   }
-  if (json) terminal.print(JSON.stringify(trainedRecord(trained)))
-  else if (!values.gateway) {
-    const { successBefore, successAfter } = trained
-    terminal.print(`success ${successBefore.toFixed(3)} before, ${successAfter.toFixed(3)} after`)
-  }
-  const best = { ...trained.best, before: trained.successBefore }
-  for (const line of values.gateway ? [] : bestModelLines(best, values)) tell(line)
+  // Where agents bring their tasks, none are held out that could say more than the rewards.
+  const isMeasured = !values.gateway
+  if (isMeasured) printMeasured(trained, values, invocation)
   tell(`next  ${commandLine('view', out)}`)
   tell(`      ${commandLine('show', out)}`)
+  if (isMeasured) tell(verdictLine(trained, values))
   return 0
+}
+
+function printMeasured(trained: Trained, values: Settings, { terminal, json }: Invocation): void {
+  const { successBefore, successAfter } = trained
+  if (json) terminal.print(JSON.stringify(trainedRecord(trained)))
+  else
+    terminal.print(`success ${successBefore.toFixed(3)} before, ${successAfter.toFixed(3)} after`)
+  for (const line of bestModelLines({ ...trained.best, before: successBefore }, values)) {
+    terminal.tell(line)
+  }
 }
 
 function fromTasks({ values, out, resumes = false }: Rolled, invocation: Invocation) {
@@ -118,10 +126,14 @@ async function fromAgents({ values, out, resumes = false }: Rolled, invocation: 
     },
   })
   const [first = 0] = rewards
+  const last = rewards.at(-1) ?? 0
+  const { steps, sampledTokens, seconds, run } = trained
+  if (json) {
+    const counts = { steps, sampledTokens, seconds, run }
+    terminal.print(JSON.stringify({ rewardFirst: first, rewardLast: last, ...counts }))
+  }
   if (!json)
-    terminal.print(
-      `reward ${first.toFixed(3)} in the first step, ${rewards.at(-1)?.toFixed(3)} in the last`,
-    )
+    terminal.print(`reward ${first.toFixed(3)} in the first step, ${last.toFixed(3)} in the last`)
   return trained
 }
 

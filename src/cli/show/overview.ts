@@ -51,15 +51,13 @@ const canGoOn: readonly RunStanding[] = ['stopped', 'interrupted']
 
 const goOnLine = (run: string): string => `go on       ${commandLine('resume', run)}`
 
-function trainingLines(
-  { before, after, best, step }: TrainingState,
-  steps: readonly Step[],
-): string[] {
+function trainingLines({ before, after, step }: TrainingState, steps: readonly Step[]): string[] {
   const rewards = steps.map(({ reward }) => reward).filter(value => value !== undefined)
   const last = steps.at(-1)
   const contrast = last?.rows ? (last.trainedRows ?? 0) / last.rows : undefined
-  // `best` is set by the first evaluation after the start.
-  const measured = best ? `after ${withInterval(after)}` : 'not measured since'
+  // Until the first evaluation after the start, what was measured last is the start.
+  const isMeasured = JSON.stringify(after) !== JSON.stringify(before)
+  const measured = isMeasured ? `after ${withInterval(after)}` : 'not measured since'
   return [
     `held-out success  before ${withInterval(before)}  ${measured}  (step ${step})`,
     ...(rewards.length > 1

@@ -146,7 +146,7 @@ function whyNothing(messages: readonly Message[], { work, settings }: Tools): st
 }
 
 /**
- * Older turns first; where that is not enough the oldest are left out, then what the tools of the
+ * Older turns first; if that is not enough the oldest are left out, then what the tools of the
  * last turns said is condensed too, and in the end trimmed.
  */
 async function condenseTurns(messages: readonly Message[], tools: Tools): Promise<Condensed> {

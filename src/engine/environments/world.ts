@@ -15,7 +15,7 @@ export interface WorldState extends Omit<OpenCall, 'seed' | 'replay' | 'signal'>
   readonly nudge?: { readonly text: string; readonly misses: number }
   readonly opening: NonEmpty<Message>
   readonly cleanUp: CleanUp
-  /** Turns without a call, in a row, where they are misses. */
+  /** Turns without a call, in a row, if they are misses. */
   readonly misses: number
   readonly isOver: boolean
 }
@@ -60,7 +60,7 @@ export async function toWorld<Report>(
 const methods = ['isOver', 'report', 'anchor', 'stepReward', 'fork', 'step', 'dispose', 'respond']
 
 /**
- * Throws where what opened, or a fork, is no world. Other members are its own affair, as methods may
+ * Throws if what opened, or a fork, is no world. Other members are its own affair, as methods may
  * keep state beside them; a function whose name is nearly that of a method would never be called.
  */
 export function checkBehaviour<Report>(name: string, behaviour: WorldBehaviour<Report>): void {

@@ -141,7 +141,7 @@ export async function sampleSegments(
   }
 }
 
-/** A further part of a turn; nothing where it does not fit the policy's context, and the turn is cut there. */
+/** A further part of a turn; nothing if it does not fit the policy's context, and the turn is cut there. */
 async function sampleMore(walk: Walk, request: SampleRequest): Promise<Sample | undefined> {
   try {
     return await sampleOnce(walk, request)

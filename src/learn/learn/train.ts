@@ -36,6 +36,8 @@ import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
 import { type FurthestMismatch, runTraining, type Training, type TrainingPlan } from './training.ts'
 import { readState } from './training-state.ts'
+import { usualEvery } from './verdict/stops.ts'
+import { type Verdict, verdictOf } from './verdict/verdict.ts'
 
 /** What training gave. */
 export interface Trained {
@@ -48,6 +50,8 @@ export interface Trained {
   readonly sampledTokens: number
   readonly seconds: number
   readonly best: Training['best']
+  /** What happened, why, and what to do about it. */
+  readonly verdict: Verdict
   /** Which tasks were drawn, and their recent success. */
   readonly tasks: TaskSamplingReport
   /** Where the log-probabilities of trainer and sampler were furthest apart. */
@@ -185,18 +189,22 @@ export async function trainParts<Data>(
   const { seed = defaults.seed } = parts
   const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
   const { maxStaleness, onUpdate, out, feed } = options
+  const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
+  const perStep = tasksPerStep * (parts.group ?? defaults.group) * (parts.leaves ?? 1)
   const tasksOf = feed ? noTasks : await tasksFor(tasks ?? [], parts, options)
   const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
     tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
     heldOut: tasksOf.heldOut,
     ...withoutUndefined({ heldOutSplit: tasksOf.heldOutSplit }),
-    steps: options.steps ?? defaults.steps,
-    tasksPerStep: options.tasksPerStep ?? defaults.tasksPerStep,
+    steps,
+    tasksPerStep,
     checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
     successAt: options.successAt ?? defaults.successAt,
     refill: options.refill ?? defaults.refill,
-    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough }),
+    patience: options.patience ?? defaults.patience,
+    evaluateEvery: evaluateEvery ?? usualEvery(steps, { heldOut: tasksOf.heldOut.length, perStep }),
+    ...withoutUndefined({ evaluateStrategy, onStep, onEvaluation, isEnough }),
     ...withoutUndefined({ maxStaleness, onUpdate, out, feed }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),
@@ -219,6 +227,11 @@ export async function trainParts<Data>(
     sampledTokens,
     seconds: (performance.now() - started) / 1000,
     best,
+    verdict: verdictOf({
+      ...training,
+      tries: plan.tasks.report().draws / Math.max(1, tasksOf.train.length),
+      tasks: tasksOf.train.length,
+    }),
     tasks: plan.tasks.report(),
     ...(mismatch && { mismatch }),
     run: options.out,

@@ -18,6 +18,8 @@ import { type Keeper, openKeeper } from './keeper.ts'
 import { type ChangeWeights, learnStep } from './learn-step.ts'
 import { openHistory, type Staleness, stalenessOf, type VersionHistory } from './staleness.ts'
 import type { BestStep, TrainingState } from './training-state.ts'
+import { type Course, type CourseStep, courseOf } from './verdict/course.ts'
+import { isSolved, openStops, type Stopped } from './verdict/stops.ts'
 
 /** How long and on what a policy trains. */
 export interface TrainingPlan<Data = unknown> {
@@ -27,6 +29,8 @@ export interface TrainingPlan<Data = unknown> {
   readonly heldOutSplit?: string
   readonly steps: number
   readonly tasksPerStep: number
+  /** Steps in a row that leave the weights as they are, after which training ends; 0: it never does. */
+  readonly patience: number
   /** Steps between evaluations; before the first step and after the last there is always one. */
   readonly evaluateEvery?: number
   /** Whether held-out tasks are attempted as chains or as training rolls. @default chains in place of trees */
@@ -92,8 +96,11 @@ export interface Training {
   /** Steps that were taken, by an earlier sitting too. */
   readonly steps: number
   readonly sampledTokens: number
-  /** The best evaluation after the start. */
+  /** The best evaluation; step 0 if no later one was better than the start. */
   readonly best: BestStep
+  readonly course: Course
+  /** Why it ended before its last step. */
+  readonly stopped?: Stopped
   /** Where trainer and sampler were furthest apart since the run began or was resumed. */
   readonly mismatch?: FurthestMismatch
 }
@@ -121,16 +128,15 @@ export async function runTraining<Data>(
   const history = openHistory(version ?? state.version)
   if (state.tasks) plan.tasks.restore(state.tasks)
   if (state.shots !== undefined) parts.examples?.restore(state.shots)
-  let { after, best, sampledTokens, step: taken } = state
+  let { after, best = startOf(state, keep), sampledTokens, step: taken } = state
+  const stops = openStops(plan.patience, version ?? state.version)
+  const course: CourseStep[] = [...(plan.from ? await keep.course() : [])]
+  let stopped: Stopped | undefined
   let mismatch: FurthestMismatch | undefined
-  await using steps = await openSteps(plan, parts, {
-    trainer,
-    signal,
-    history,
-    first: state.step + 1,
-  })
+  const first = state.step + 1
+  await using steps = await openSteps(plan, parts, { trainer, signal, history, first })
   let unsaved: TrainingState | undefined
-  for (let step = state.step + 1; step <= plan.steps; step++) {
+  for (let step = first; step <= plan.steps; step++) {
     const record = await steps.take(step).catch(async (error: unknown) => {
       // While attempts are made, the weights are still those of the last step.
       if (unsaved && !steps.isLearning()) await keep.rescue(unsaved)
@@ -143,16 +149,24 @@ export async function runTraining<Data>(
     await keep.metrics(record)
     parts.listen?.({ kind: 'curves', step, values: curvesOf(record) })
     plan.onStep?.(record)
-    const isLast = step === plan.steps || plan.isEnough?.(record) === true
-    const isEvaluated = isLast || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
-    if (isEvaluated) after = await evaluateAt(step, plan, parts)
-    const isBest = isEvaluated && after.success > (best?.success ?? -1)
-    if (isBest) best = { step, success: after.success, ...keep.folderOf(step), ...splitOf(plan) }
-    const tasks = plan.tasks.memory()
+    course.push({ ...record, ...record.metrics })
+    if (stops.isIdle(record.version)) stopped = 'idle'
+    const isEnd = step === plan.steps || plan.isEnough?.(record) === true || stopped !== undefined
+    const isEvaluated = isEnd || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
+    const known = after
     const { before } = state
-    const shots = shotsOf(parts)
-    const measured = { before, after, sampledTokens, ...(best && { best }) }
-    unsaved = { step, version: record.version, tasks, ...shots, ...measured }
+    const now = { ...stateAt(record, plan, parts), before, sampledTokens }
+    if (isEvaluated) {
+      after = await evaluateAt(step, plan, parts).catch(async (error: unknown) => {
+        if (!isEnd) await keep.rescue({ ...now, after: known, best })
+        throw error
+      })
+    }
+    if (isEvaluated && !isEnd && isSolved(known, after)) stopped = 'solved'
+    const isLast = isEnd || stopped !== undefined
+    const isBest = isEvaluated && isBetter(after, best)
+    if (isBest) best = { step, success: after.success, ...keep.folderOf(step), ...splitOf(plan) }
+    unsaved = { ...now, after, best }
     if (isBest || isLast || step % plan.checkpointEvery === 0) {
       await keep.checkpoint(unsaved)
       unsaved = undefined
@@ -165,9 +179,30 @@ export async function runTraining<Data>(
     after,
     steps: taken,
     sampledTokens,
-    best: best ?? { step: 0, success: before.success },
+    best,
+    course: courseOf(course),
+    ...(stopped && { stopped }),
     ...(mismatch && { mismatch }),
   }
+}
+
+/** What of a step is kept so that it can be gone on from. */
+function stateAt<Data>(
+  { step, version }: StepRecord,
+  { tasks }: TrainingPlan<Data>,
+  parts: RollParts<Data>,
+): Pick<TrainingState, 'step' | 'version' | 'tasks'> {
+  return { step, version, tasks: tasks.memory(), ...shotsOf(parts) }
+}
+
+/** The start, which is the best until a later step is better. */
+function startOf({ before }: TrainingState, keep: Keeper): BestStep {
+  return { step: 0, success: before.success, ...keep.folderOf(0) }
+}
+
+/** Whether a step is better than the best so far, or has just begun and is as good. */
+function isBetter({ success }: Evaluation, best: BestStep): boolean {
+  return success > best.success || (best.step === 0 && success > 0 && success === best.success)
 }
 
 function splitOf({

@@ -47,7 +47,7 @@ export interface Exported {
   readonly lost: readonly Lost[]
   /** What users of the file must know before training. */
   readonly notes: readonly string[]
-  /** Which rows were written; absent where the format has no rows to train on. */
+  /** Which rows were written; absent if the format has no rows to train on. */
   readonly form?: WrittenForm
   /** Trajectories that were left out, by reason: failed, filtered, where, best. */
   readonly leftOut: Readonly<Record<string, number>>
@@ -58,7 +58,7 @@ export interface Exported {
 /** The form of rows that were written, for which loss, and what it costs. */
 export interface WrittenForm {
   readonly rows: RowForm
-  /** Why, where it is the format's own choice. */
+  /** Why, if it is the format's own choice. */
   readonly because?: string
   readonly loss: string
   /** Tokens of the rows, context included. */

@@ -47,7 +47,7 @@ export async function openWeighing(
   }
 }
 
-/** The same while a run goes on: ages count back from the newest version seen so far. */
+/** Weighs groups while a run goes on: ages count back from the newest version seen so far. */
 export function openLiveWeighing(
   config: Config,
   { format, importance }: WeighingOptions,

@@ -25,7 +25,7 @@ export interface TaskResult {
 
 /** A share or a mean with the bounds that hold it at 95 %. */
 export interface Estimated extends Interval {
-  /** Not a number (`null` in JSON) where nothing was scored: what was not measured is not 0. */
+  /** Not a number (`null` in JSON) if nothing was scored: what was not measured is not 0. */
   readonly value: number
   /** Tasks with enough trials for it. */
   readonly tasks: number
@@ -44,7 +44,7 @@ export interface Evaluated {
   readonly passHatK: Readonly<Record<number, Estimated>>
   readonly tokens: { readonly sampled: number; readonly prompt: number }
   readonly byTask: readonly TaskResult[]
-  /** The same seat by seat, where attempts have several that are measured. */
+  /** Success and mean reward of each seat, if attempts have several that are measured. */
   readonly bySeat?: Readonly<Record<string, Pick<Evaluated, 'success' | 'meanReward'>>>
 }
 

@@ -111,7 +111,7 @@ export interface RescoreSummary {
   readonly groups: number
   readonly scored: number
   readonly changed: number
-  /** Over all that had a reward before, and over all that have one now; nothing where none has. */
+  /** Over all that had a reward before, and over all that have one now; nothing if none has. */
   readonly meanBefore: number | null
   readonly meanAfter: number | null
   readonly scoredBefore: number

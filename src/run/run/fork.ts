@@ -42,7 +42,7 @@ export type ForkAt =
 
 /** What is forked and how often it is continued. */
 export interface ForkOptions {
-  /** The trajectory's id, or the end of it where no other ends so. */
+  /** The trajectory's id, or the end of it if no other ends so. */
   readonly id: string
   readonly at: ForkAt
   readonly samples: number

@@ -32,7 +32,7 @@ export interface SeatOptions {
   readonly policy: Policy
   readonly renderer: Renderer
   readonly seed: number
-  /** The run folder, where there is one. */
+  /** The run folder, if there is one. */
   readonly out?: string | undefined
 }
 

@@ -4,6 +4,7 @@ import type { Task } from '../../base/core/environment.ts'
 import type { Group, Scored, Unscored } from '../../base/core/group.ts'
 import { type GroupId, type NonEmpty, seatGroup, type TreeId, treeId } from '../../base/core/ids.ts'
 import { type Lane, openLane } from '../../base/core/lane.ts'
+import { absences } from '../../base/core/process/absences.ts'
 import type { Usage } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import type { RolloutContext } from '../../engine/rollout/attempt.ts'
@@ -33,7 +34,7 @@ export interface PipelineOptions extends GatherOptions, MemberOptions {
   readonly endpoint?: string
   /** Reserves what an attempt elsewhere may cost. */
   readonly lend?: Budget['lend']
-  /** The same for a whole group. */
+  /** Reserves what a whole group elsewhere may cost. */
   readonly lease?: Budget['lease']
   /** Most trajectories of one tree. */
   readonly leaves?: number
@@ -285,6 +286,7 @@ async function rollFresh(
   options: PipelineOptions,
 ): Promise<readonly Tree[]> {
   const { seed, signal, listen } = options
+  if (absences.some) await absences.whenThere({ signal })
   listen?.({ kind: 'attempt-start', task: job.task.id, member })
   const trees = await rollAttempt(options, { task: job.task, group: job.id, member, seed, signal })
   // An attempt that the run itself stopped is not finished: a resumed run goes on with it.

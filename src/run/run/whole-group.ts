@@ -24,7 +24,7 @@ export type Begun =
 const nothing: Begun = { kind: 'attempts', kept: new Map(), tries: 0 }
 
 /**
- * Has a group made and weighed in one place where that can be done, so that little is left to do here: what
+ * Has a group made and weighed in one place if that can be done, so that little is left to do here: what
  * comes is appended to the journal as it is, and read where something looks into it.
  */
 export async function rollWhole(

@@ -43,7 +43,7 @@ export function lineFormat({ start, ...rest }: LineFormat): Format {
   }
 }
 
-/** The reference answer of a task, where it has one. */
+/** The reference answer of a task, if it has one. */
 export function answerOf({ data }: Task): string | null {
   if (typeof data !== 'object' || data === null || !('answer' in data)) return null
   const { answer } = data

@@ -5,7 +5,7 @@ import type { LossReport } from './lost.ts'
 
 /**
  * What a trainer is told of the log-probabilities of an attempt: its `numbers`; `none`, in a file without any; or that
- * it is `untrained`, because it has none where others do.
+ * it is `untrained`, because it has none if others do.
  */
 export type Telling = 'numbers' | 'none' | 'untrained'
 
@@ -43,7 +43,7 @@ function withoutAny(format: string, tree: Tree): RefusedError {
   )
 }
 
-/** A row with the log-probabilities that its trainer gets: 0 where nothing is trained. */
+/** A row with the log-probabilities that its trainer gets: 0 if nothing is trained. */
 export interface NumberedRow {
   readonly member: MemberRow
   /** `null` in a file without any. */

@@ -81,7 +81,7 @@ export async function nextRunFolder(parent = 'runs'): Promise<string> {
   return join(parent, String(Math.max(0, ...numbers) + 1).padStart(4, '0'))
 }
 
-/** A folder for a run that is about to begin. Disposing of it removes it where nothing was put into it. */
+/** A folder for a run that is about to begin. Disposing of it removes it if nothing was put into it. */
 export interface ClaimedFolder extends AsyncDisposable {
   readonly out: string
 }
@@ -174,7 +174,7 @@ export async function writeManifest(folder: string, manifest: RunManifest): Prom
   await replaceFile(path, `${JSON.stringify(written, null, 2)}\n`)
 }
 
-/** How many bytes a file has; undefined where there is none. */
+/** How many bytes a file has; undefined if there is none. */
 export function sizeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.size
 }

@@ -13,6 +13,7 @@ export type RunEvent =
   | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
   | SampleEnd
   | Retried
+  | ServerBack
   | TreeEnd
   | ScoreEnd
   | GroupEnd
@@ -52,7 +53,7 @@ export interface GroupEnd {
   readonly line?: string
 }
 
-/** Who makes the attempts of a run, where they are made elsewhere. */
+/** Who makes the attempts of a run, if they are made elsewhere. */
 export interface WorkersSeen {
   readonly kind: 'workers'
   readonly workers: readonly WorkerStatus[]
@@ -133,6 +134,14 @@ export interface Retried {
   /** Counted from 1. */
   readonly attempt: number
   readonly waitSeconds: number
+}
+
+/** A server that was away answers again; that it was away is a warning, `server-away`. */
+export interface ServerBack {
+  readonly kind: 'server-back'
+  readonly server: string
+  /** For how long it was away. */
+  readonly seconds: number
 }
 
 /** Something looks wrong although nothing failed. */

@@ -77,7 +77,7 @@ export interface Report {
 
 /** Adds up groups; nothing but numbers is kept of them. */
 export interface ReportBuilder {
-  /** Adds a group; its trees are looked into where nobody has counted them. */
+  /** Adds a group; its trees are looked into if nobody has counted them. */
   add(group: Group): void
   report(): Report
 }

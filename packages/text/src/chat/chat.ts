@@ -141,7 +141,7 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
           const rendering = renderInputs(request, inputs, outlineLimits)
           return { conditions, outline: contents.isUnseen ? rendering : undefined }
         } catch {
-          // Where the template refuses the conversation itself, rendering it as it is will say so.
+          // If the template refuses the conversation itself, rendering it as it is will say so.
           return { conditions, outline: undefined }
         } finally {
           contents.close()

@@ -6,7 +6,7 @@ import type { ChatText } from './chat.ts'
 import { completeCalls } from './complete-calls.ts'
 
 /**
- * The bridge of a history kept as the template would write it now: where that differs from what
+ * The bridge of a history kept as the template would write it now: if that differs from what
  * the policy saw and sampled, a new path begins at the first token that changed.
  */
 export function faithfulBridge(context: BridgeContext, request: BridgeRequest): Bridge {

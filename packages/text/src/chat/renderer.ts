@@ -69,7 +69,7 @@ export interface ModelRenderer extends Renderer {
   readonly chat: Chat
   readonly formats: Formats
   readonly patches: readonly TemplatePatch[]
-  /** The same border with another way to treat what the template rewrites. */
+  /** A renderer of this model that treats what the template rewrites in another way. */
   withHistory(history: History): ModelRenderer
 }
 

@@ -13,7 +13,7 @@ import {
 import type { Tokenizer } from '../tokenizers/tokenizer.ts'
 import type { Profile } from './calibration/calibration.ts'
 
-/** How a model writes calls and reasoning; undefined where nobody knows. */
+/** How a model writes calls and reasoning; undefined if nobody knows. */
 export interface Formats {
   readonly tools: ToolFormat | undefined
   readonly reasoning: ReasoningFormat | undefined

@@ -61,7 +61,7 @@ export function outerFrame(frame: RunFrame, hops: number): RunFrame {
   return outer
 }
 
-/** Reads a variable, without a value where it has none. */
+/** Reads a variable, without a value if it has none. */
 export function compileRead(
   from: FunctionScope,
   reference: Reference,

@@ -25,7 +25,7 @@ export function openModel(definition: Definition): TextModel {
   }
 }
 
-/** Over bytes where that is what the file describes, else over characters. */
+/** Over bytes if that is what the file describes, else over characters. */
 function openBpe(definition: Definition): TextModel {
   try {
     return openByteLevel(definition)

@@ -73,7 +73,7 @@ function openEncoder(model: PieceModel, { steps, controls, ids }: Encoding): Pla
 
 /**
  * The places behind the first character of each control string: data that spells one is cut there,
- * so that the model cannot make the token. A string of one character has no inside; where it is a
+ * so that the model cannot make the token. A string of one character has no inside; if it is a
  * token, there is no other way to write that character.
  */
 function insideOf(contents: readonly string[]): RegExp {

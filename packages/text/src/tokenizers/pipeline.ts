@@ -120,7 +120,7 @@ function skippedIds(
   return controls.flatMap(({ id }) => (special.has(spellings.get(id)!) ? [id] : []))
 }
 
-/** One mark for each UTF-16 unit; undefined where nothing is foreign. */
+/** One mark for each UTF-16 unit; undefined if nothing is foreign. */
 function toMarks(text: string, { foreign = [] }: EncodeOptions): Uint8Array | undefined {
   if (foreign.length === 0) return undefined
   const marks = new Uint8Array(text.length)

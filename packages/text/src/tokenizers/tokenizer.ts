@@ -82,7 +82,7 @@ export interface TokenizerFiles {
   /** `tokenizer_config.json`, for control tokens that only it names. */
   readonly config?: unknown
   /**
-   * Strings to add as special tokens behind all others, where they are not tokens yet.
+   * Strings to add as special tokens behind all others, if they are not tokens yet.
    * @default []
    */
   readonly extraSpecialTokens?: readonly string[]

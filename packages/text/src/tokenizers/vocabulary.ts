@@ -34,7 +34,7 @@ export function openVocabulary(value: unknown): Vocabulary {
   return indexVocabulary(ids, { size, isOneToOne })
 }
 
-/** The same for tokens whose id is their place in a list. */
+/** A vocabulary of tokens whose id is their place in a list. */
 export function listVocabulary(tokens: readonly string[]): Vocabulary {
   const ids = new Map(tokens.map((token, id) => [token, id]))
   return indexVocabulary(ids, { size: tokens.length, isOneToOne: true })

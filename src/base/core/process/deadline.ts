@@ -1,5 +1,5 @@
 import { type Call, onAbort } from '../call.ts'
-import { startTimer } from './timer.ts'
+import { startPatientTimer } from './absences.ts'
 
 /** Thrown when work was not done within its seconds. */
 export class DeadlineError extends Error {
@@ -36,9 +36,9 @@ export async function withDeadline<T>(
       stop.abort(reason)
     }
     const leave = (): void => end(signal.reason)
-    const timer = startTimer(() => end(new DeadlineError(seconds)), seconds * 1000)
+    const timer = startPatientTimer(() => end(new DeadlineError(seconds)), seconds * 1000)
     const cleanUp = (): void => {
-      clearTimeout(timer)
+      timer.clear()
       stopListening()
     }
     const stopListening = onAbort(signal, leave)

@@ -3,6 +3,7 @@ import type { Call } from '../../../base/core/call.ts'
 import type { Group, Scored, Unscored } from '../../../base/core/group.ts'
 import { openLanes } from '../../../base/core/lane.ts'
 import type { Policy } from '../../../base/core/policy.ts'
+import { absences } from '../../../base/core/process/absences.ts'
 import { type GatherHeader, gather } from '../../../engine/weigh/gather.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import { defaults } from '../../settings/settings.ts'
@@ -73,6 +74,7 @@ export async function openServedRun(
       const events = retries.splice(0)
       const listen = (event: RunEvent): void => void events.push(event)
       const { signal, making } = call
+      if (absences.some) await absences.whenThere(call)
       using own = work.allowance && !call.budget ? openBudget(work.allowance) : undefined
       const budget = call.budget ?? own
       const { sampling, limits, examples, group, task, seed } = work

@@ -19,7 +19,7 @@ const training: Training = {
 /**
  * slime's `Sample.to_dict()`, one per line (slime/utils/types.py at 624b824, 2026-08-21). slime
  * computes advantages from rewards by position (`_post_process_rewards` in slime/ray/rollout.py),
- * right only where every group has the same number of samples; its documented way around that is
+ * right only if every group has the same number of samples; its documented way around that is
  * `--custom-reward-post-process-path`, and ours hands it `metadata.espalier.advantage`. Rows of one
  * trajectory share a `rollout_id`, which slime's loss counts once.
  */

@@ -94,7 +94,7 @@ export function takeTrial(task: number, member: number, taken: Set<string>): num
   return trial
 }
 
-/** The number of a task: its place in its split, or in the run where it has none. */
+/** The number of a task: its place in its split, or in the run if it has none. */
 export function taskNumber({ group, task, order }: ExportGroup, report: unknown): number {
   const index = tauReportOf(report)?.index ?? (task.data as Partial<Report> | null)?.index
   if (typeof index === 'number') return index

@@ -6,7 +6,7 @@ import type { Module } from './values.ts'
 
 /** What a program needs from outside. */
 export interface ProgramOptions {
-  /** The source of a module by its dotted name, or `undefined` where there is none. */
+  /** The source of a module by its dotted name, or `undefined` if there is none. */
   source(name: string): string | undefined
   /** Modules written in TypeScript beside those of Python's library. */
   readonly modules?: readonly Module[]

@@ -27,11 +27,11 @@ export interface Profile {
   readonly opensThinking: boolean
   /** The white space that the template puts before the words of a turn. */
   readonly lead: string
-  /** What stands around the thinking of a turn; undefined where history shows none. */
+  /** What stands around the thinking of a turn; undefined if history shows none. */
   readonly thinking: ThinkingBorders | undefined
   /** How a turn that only speaks ends. */
   readonly spoken: Ending
-  /** How a turn that calls ends; undefined where the template shows no such turn. */
+  /** How a turn that calls ends; undefined if the template shows no such turn. */
   readonly called: CallEnding | undefined
   /** The control strings at which a sample stops. */
   readonly stops: readonly string[]

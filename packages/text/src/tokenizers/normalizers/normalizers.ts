@@ -12,7 +12,7 @@ import { precompiled } from './precompiled.ts'
 import { type Normalizer, rewriteEach } from './rewriting.ts'
 import { unicodeForm } from './unicode-form.ts'
 
-/** Builds the normalizer of a tokenizer.json; undefined where there is none. */
+/** Builds the normalizer of a tokenizer.json; undefined if there is none. */
 export function openNormalizer(fields: Fields | undefined): Normalizer | undefined {
   if (fields === undefined) return undefined
   switch (fields.type) {
