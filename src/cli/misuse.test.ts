@@ -56,6 +56,7 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--filter stale:versions=-1', /versions must be a whole number from 0 on, not "-1"/],
   ['roll', '--guard repetition:times=1.5', /times must be a whole number from 2 on, not "1.5"/],
   ['roll', '--guard thinking:9', /guard "thinking" has no variant "9"/],
+  ['train', '--look-ahead 3 --max-staleness 1', /--look-ahead 3: .*--max-staleness 1 says/],
   ['roll', '--reward nope', /--reward nope: No reward .* Known: exact-match/],
   ['roll', '--reward ./absent.ts#x', /no file .*absent.ts/],
   ['roll', `--reward ${lost}#x`, /lost is a folder; name a file and what it exports/],

@@ -112,6 +112,12 @@ export interface Environment<Data = unknown> {
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 
+/** A task as somebody makes it: outside, its id is any text. */
+export interface MadeTask<Data = unknown> {
+  readonly id: string
+  readonly data: Data
+}
+
 /** Which tasks to make. */
 export interface MakeTasksOptions {
   readonly count: number

@@ -147,7 +147,7 @@ function fill(
     mask: new Uint8Array(size),
     logprobs: new Float32Array(size),
     unknown: 0,
-    others: openOthers(tree, plan, size),
+    others: findOthers(tree, plan, size),
     ...(isWeighed(plan, context.spans) && { importance: new Float64Array(size) }),
     origins: [] as Run<Segment['origin']>[],
     versions: [] as Run<VersionRange>[],
@@ -235,7 +235,7 @@ function withCredit(
 }
 
 /** Room for the log-probabilities of every other policy that scored a token of the row. */
-function openOthers(tree: Tree, { spans }: Plan, size: number): OtherLogprobs {
+function findOthers(tree: Tree, { spans }: Plan, size: number): OtherLogprobs {
   const names = new Set(
     spans.flatMap(({ node }) => Object.keys(tree.nodes[node]!.segment.others ?? {})),
   )

@@ -1,6 +1,7 @@
 import type { Task } from '../../base/core/environment.ts'
-import type { Group } from '../../base/core/group.ts'
-import { type Fed, type OpenFeed, refusalOf } from '../../learn/learn/feed.ts'
+import { type Group, isUseful } from '../../base/core/group.ts'
+import type { Fed, OpenFeed } from '../../learn/learn/steps/feed.ts'
+import { ageOfGroup } from '../../learn/learn/steps/staleness.ts'
 import { type Trained, trainOn } from '../../learn/learn/train.ts'
 import type { TrainOptions } from '../../learn/learn/train-options.ts'
 import { openWeightsGate } from '../../run/run/pause.ts'
@@ -36,7 +37,7 @@ export async function trainOnAgents(options: TrainAgentsOptions): Promise<Traine
 }
 
 function agentsFeed(options: TrainAgentsOptions): OpenFeed {
-  return async (parts, { tasksPerStep, onUpdate, ...age }) => {
+  return async (parts, { tasksPerStep, onUpdate, history, maxStaleness }) => {
     const gate = openWeightsGate(onUpdate)
     const instruments = [gate.instrument, ...(parts.instruments ?? [])]
     const groups = openQueue<Group>(parts.signal)
@@ -46,12 +47,12 @@ function agentsFeed(options: TrainAgentsOptions): OpenFeed {
       async take(): Promise<Fed> {
         const taken: Group[] = []
         const refused: Group[] = []
-        let stale = 0
+        const stale: Group[] = []
         while (taken.length < tasksPerStep) {
           const group = await groups.take()
-          const refusal = refusalOf(group, age)
-          if (refusal === 'stale') stale++
-          if (refusal) refused.push(group)
+          const isOld = ageOfGroup(group, history) > maxStaleness
+          if (isOld) stale.push(group)
+          if (isOld || !isUseful(group)) refused.push(group)
           else taken.push(group)
         }
         return { groups: taken, refused, stale }

@@ -1,4 +1,4 @@
-import type { Environment, MakeTasksOptions, Task } from '../../base/core/environment.ts'
+import type { Environment, MadeTask, MakeTasksOptions } from '../../base/core/environment.ts'
 import type { Json, NonEmpty } from '../../base/core/ids.ts'
 import type { RewardPart } from '../../base/core/reward.ts'
 import type { StandardSchema } from '../../base/core/tool.ts'
@@ -36,7 +36,7 @@ export interface AgentDefinition<Data, Result, Seat extends string = never> {
   readonly run: AgentFunction<Data, Result, NoInfer<Seat>>
   /** The named parts of the reward. @default the number that `run` returns, or its `reward`; by seat if it has several */
   readonly reward?: Readonly<Record<string, RewardPart<NoInfer<Data>, NoInfer<Result>>>>
-  makeTasks?(options: MakeTasksOptions): readonly Task<NoInfer<Data>>[]
+  makeTasks?(options: MakeTasksOptions): readonly MadeTask<NoInfer<Data>>[]
   readonly splits?: readonly string[]
 }
 

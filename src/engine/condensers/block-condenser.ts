@@ -14,7 +14,7 @@ import {
   problemOf,
   reasonOf,
 } from './condense-chunks.ts'
-import { openOnce } from './once.ts'
+import { makeOnce } from './once.ts'
 import { aroundQuestion, questionIn } from './question.ts'
 import { type RestoreParts, restoreBlocks, stillThere } from './restore-blocks.ts'
 import { trimToFit } from './trim.ts'
@@ -70,7 +70,7 @@ export function blockCondenser(condenser: ChunkCondenser, options: BlockOptions 
 /** Condenses each distinct chunk once for all attempts, unless the attempt's own policy condenses. */
 function sharing({ isPersonal, condense }: ChunkCondenser): ChunkCondenser['condense'] {
   if (isPersonal) return condense
-  const once = openOnce<CondensedChunk>()
+  const once = makeOnce<CondensedChunk>()
   return (request, call) =>
     once.do([request.text, request.query ?? ''], call, () => condense(request, call))
 }

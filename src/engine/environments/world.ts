@@ -3,7 +3,7 @@ import type { OpenCall, StepCall, Transition, World } from '../../base/core/envi
 import { across, Failure } from '../../base/core/failure.ts'
 import type { NonEmpty } from '../../base/core/ids.ts'
 import { nearest } from '../../base/core/names/nearest.ts'
-import { type CleanUp, openCleanUp } from './clean-up.ts'
+import { type CleanUp, makeCleanUp } from './clean-up.ts'
 import type { Respond, WorldBehaviour } from './opened-world.ts'
 import { toJson } from './tools/json.ts'
 import { type RunCalls, readTools } from './tools/run-calls.ts'
@@ -94,7 +94,7 @@ async function forkNatively<Report>(
   { signal }: { readonly signal: AbortSignal },
   from: WorldState,
 ): Promise<World> {
-  const cleanUp = openCleanUp()
+  const cleanUp = makeCleanUp()
   try {
     const forked = await behaviour.fork!({ signal, defer: cleanUp.defer })
     checkBehaviour(from.name, forked)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { appenderTo } from '../../base/core/files/appender.ts'
 import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
-import type { StepRecord } from './training.ts'
+import type { StepRecord } from './steps/step-record.ts'
 import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
 import type { CourseStep } from './verdict/course.ts'
 

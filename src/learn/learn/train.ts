@@ -31,10 +31,12 @@ import type { ObserverNotes } from '../../run/watch/observe.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
-import type { OpenFeed } from './feed.ts'
 import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
+import type { OpenFeed } from './steps/feed.ts'
+import type { Ledger } from './steps/ledger.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
-import { type FurthestMismatch, runTraining, type Training, type TrainingPlan } from './training.ts'
+import { type FurthestMismatch, runTraining, type Training } from './training.ts'
+import type { TrainingPlan } from './training-plan.ts'
 import { readState } from './training-state.ts'
 import { usualEvery } from './verdict/stops.ts'
 import { type Verdict, verdictOf } from './verdict/verdict.ts'
@@ -56,6 +58,10 @@ export interface Trained {
   readonly tasks: TaskSamplingReport
   /** Where the log-probabilities of trainer and sampler were furthest apart. */
   readonly mismatch?: FurthestMismatch
+  /** What became of every token that was sampled. */
+  readonly ledger: Ledger
+  /** The share of the steps' time that the trainer waited for groups. */
+  readonly waited: number
   /** The run folder, where there is one. */
   readonly run: string | undefined
   readonly training: Training
@@ -138,6 +144,8 @@ export async function checkLearning(
       | 'proximal'
       | 'teacher'
       | 'distill'
+      | 'maxStaleness'
+      | 'lookAhead'
     >,
 ): Promise<void> {
   const { policy = [], trainer = defaults.trainer } = options
@@ -152,12 +160,25 @@ export async function checkLearning(
     await openNamed(`--sample-tasks ${sampleTasks}`, async () => checkTaskSampler(sampleTasks))
   }
   await checkOffPolicy(options)
+  checkLookAhead(options)
   if (budget?.trajectories === undefined) return
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   throw new SettingError(
     `--budget: trajectories are for roll and eval. How many train rolls its steps say: ${steps} steps × ` +
       `${tasksPerStep} tasks × ${group} = ${steps * tasksPerStep * group}, and evaluations. Set --steps, ` +
       '--tasks-per-step or --group, or a budget of tokens, seconds or money',
+  )
+}
+
+/** Refuses to be further ahead than training data may be old: what is rolled then would be thrown away. */
+function checkLookAhead({
+  lookAhead,
+  maxStaleness = defaults.maxStaleness,
+}: Pick<TrainOptions, 'lookAhead' | 'maxStaleness'>): void {
+  if (lookAhead === undefined || lookAhead <= maxStaleness) return
+  throw new SettingError(
+    `--look-ahead ${lookAhead}: rolling cannot be further ahead than training data may be old, ` +
+      `which --max-staleness ${maxStaleness} says; raise that one too`,
   )
 }
 
@@ -188,7 +209,7 @@ export async function trainParts<Data>(
   const started = performance.now()
   const { seed = defaults.seed } = parts
   const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
-  const { maxStaleness, onUpdate, out, feed } = options
+  const { maxStaleness, lookAhead, onUpdate, out, feed } = options
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   const perStep = tasksPerStep * (parts.group ?? defaults.group) * (parts.leaves ?? 1)
   const tasksOf = feed ? noTasks : await tasksFor(tasks ?? [], parts, options)
@@ -205,7 +226,7 @@ export async function trainParts<Data>(
     patience: options.patience ?? defaults.patience,
     evaluateEvery: evaluateEvery ?? usualEvery(steps, { heldOut: tasksOf.heldOut.length, perStep }),
     ...withoutUndefined({ evaluateStrategy, onStep, onEvaluation, isEnough }),
-    ...withoutUndefined({ maxStaleness, onUpdate, out, feed }),
+    ...withoutUndefined({ maxStaleness, lookAhead, onUpdate, out, feed }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
@@ -234,6 +255,8 @@ export async function trainParts<Data>(
     }),
     tasks: plan.tasks.report(),
     ...(mismatch && { mismatch }),
+    ledger: training.ledger,
+    waited: training.waited,
     run: options.out,
     training,
   }

@@ -63,7 +63,7 @@ export interface Measure {
 }
 
 /** Opens the measure of an evaluation; the order in which groups come makes no difference. */
-export function openMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure {
+export function makeMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure {
   const results: TaskResult[] = []
   const tokens = { sampled: 0, prompt: 0 }
   return {
@@ -180,7 +180,7 @@ function estimateMean(values: readonly number[]): Estimated {
 
 /** Measures what a run folder holds, however often it was interrupted. */
 export async function measureRun(run: string, options: MeasureOptions = {}): Promise<Evaluated> {
-  const measure = openMeasure(options)
+  const measure = makeMeasure(options)
   await using reader = await openRunReader(run)
   for await (const { group } of reader.groups()) if (!isOfAnother(group)) measure.add(group)
   return measure.result()

@@ -187,7 +187,7 @@ function forkStrategy(
     const timed = withTime(attempt, context)
     const worlds: RecordedWorld[] = []
     try {
-      const walks = await openWalks(context, timed.attempt, {
+      const walks = await beginWalks(context, timed.attempt, {
         reopening,
         environment,
         worlds,
@@ -209,7 +209,7 @@ function forkStrategy(
 }
 
 /** The walks of all continuations, each in a world that was brought to the place by replay. */
-async function openWalks(
+async function beginWalks(
   context: RolloutContext,
   attempt: Attempt,
   forking: {

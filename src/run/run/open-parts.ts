@@ -34,7 +34,7 @@ import { checkRolling } from './check-options.ts'
 import { closeEnvironment } from './close-environment.ts'
 import { limitsFor } from './limits-for.ts'
 import { openRewards } from './open-rewards.ts'
-import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
+import { makeScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
@@ -97,7 +97,7 @@ export async function openRollParts<Data>(
     })
     const { unfinished: _, seats: _seats, serverThread: _thread, elsewhere, ...same } = options
     const examples = await openShots(plain.environment, tasks, options)
-    const scorers = await openScorers(options, policy, closing)
+    const scorers = await makeScorers(options, policy, closing)
     const parts: RollParts<Data> = {
       ...same,
       ...plain,
@@ -173,7 +173,7 @@ export async function openPlainParts<Data>(
     refuseForeign(`--sinks ${to}`, out, 'export')
   }
   const filters = await openFilters(options.filters ?? [])
-  return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }
+  return { environment, estimate, filters, guards: await makeGuards(options.guards ?? []) }
 }
 
 interface PlainParts {
@@ -234,7 +234,7 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
 export async function openFilters(given: readonly (string | Filter)[]): Promise<readonly Filter[]> {
   const opened: Filter[] = []
   for (const each of given) {
-    const part = typeof each === 'string' ? await openFilterNamed(each) : each
+    const part = typeof each === 'string' ? await makeFilterNamed(each) : each
     if (typeof part !== 'object' || part === null || !('judge' in part)) {
       throw new SettingError(
         `--filter ${each}: this is not a filter, an object with a name and judge(group)`,
@@ -245,12 +245,12 @@ export async function openFilters(given: readonly (string | Filter)[]): Promise<
   return opened
 }
 
-async function openFilterNamed(name: string): Promise<unknown> {
+async function makeFilterNamed(name: string): Promise<unknown> {
   if (isUserPart(name)) return await loadUserPart(name)
   return await openNamed(`--filter ${name}`, () => openFilter(name, { version: () => 0 }))
 }
 
-async function openGuards(given: readonly (string | Guard)[]): Promise<readonly Guard[]> {
+async function makeGuards(given: readonly (string | Guard)[]): Promise<readonly Guard[]> {
   const opened: Guard[] = []
   for (const each of given) {
     const isNamed = typeof each === 'string'

@@ -14,7 +14,7 @@ export type Telling = 'numbers' | 'none' | 'untrained'
  * those that differ are counted. With `needing`, the name of a format whose trainer needs them, a first attempt
  * without any is refused.
  */
-export function openTelling(lost: LossReport, needing?: string): (tree: Tree) => Telling {
+export function makeTelling(lost: LossReport, needing?: string): (tree: Tree) => Telling {
   let expected: boolean | undefined
   const toldOf = new WeakMap<Tree, Telling>()
   const decide = (tree: Tree): Telling => {

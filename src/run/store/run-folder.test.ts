@@ -22,6 +22,10 @@ describe('H5: a run folder', () => {
     expect(readdirSync(parent)).toEqual([])
   })
 
+  it.runIf(process.platform === 'linux')('below /proc is refused, and at once', async () => {
+    await expect(createRun('/proc/nothing/below', newManifest('roll', {}))).rejects.toThrow('/proc')
+  })
+
   it('that something was put into stays', async () => {
     const parent = join(scratch(), 'runs')
     {

@@ -114,10 +114,29 @@ export async function claimRunFolder(given?: string, parent = 'runs'): Promise<C
 /** Makes a folder and those above it; gives the first that was not there. */
 async function makeFolder(folder: string): Promise<string | undefined> {
   try {
-    return await mkdir(folder, { recursive: true })
+    return await makeLevels(resolve(folder))
   } catch (cause) {
     throw new StoreError(folder, { cause: (await whyNotIn(folder)) ?? cause })
   }
+}
+
+/** Makes what is missing, level by level: in `/proc`, Node's own way never ends. */
+async function makeLevels(folder: string): Promise<string | undefined> {
+  if (existsSync(folder)) {
+    // Says what is there if it is no folder.
+    await mkdir(folder, { recursive: true })
+    return undefined
+  }
+  const above = await makeLevels(dirname(folder))
+  const isOurs = await mkdir(folder).then(
+    () => true,
+    (cause: NodeJS.ErrnoException) => {
+      // Somebody else made it meanwhile.
+      if (cause.code === 'EEXIST') return false
+      throw cause
+    },
+  )
+  return above ?? (isOurs ? folder : undefined)
 }
 
 /**

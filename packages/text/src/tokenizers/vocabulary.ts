@@ -17,7 +17,7 @@ export interface Vocabulary {
 }
 
 /** Indexes a `{ token: id }` object both ways; the way from id to token is built when first used. */
-export function openVocabulary(value: unknown): Vocabulary {
+export function readVocabulary(value: unknown): Vocabulary {
   const ids = new Map<string, number>()
   const vocab = readFields(value, 'model.vocab')
   const taken = new Uint8Array(FIRST_TOO_LARGE)

@@ -14,7 +14,7 @@ export interface CondensingState {
 }
 
 /** The state of a walk that has not begun. */
-export function openCondensingState(by: Condensing): CondensingState {
+export function makeCondensingState(by: Condensing): CondensingState {
   return { by, from: 0 }
 }
 

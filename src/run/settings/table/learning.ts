@@ -150,6 +150,12 @@ export const learning = {
     'How many steps old training data may be; 0 rolls and learns in turn',
     { argument: 'STEPS', default: 0, commands: ['train'], usedIn: 'run' },
   ),
+  /** Most steps that rolling may be ahead of learning, within `maxStaleness`. @default maxStaleness */
+  lookAhead: setting(
+    () => z.int().min(1),
+    'Most steps that rolling may be ahead of learning; by measured times it is less (default: --max-staleness)',
+    { argument: 'STEPS', commands: ['train'], usedIn: 'run' },
+  ),
   /** What happens to samples under way when the weights change, if rolling runs ahead. @default 'abort' */
   onUpdate: setting(
     () => z.enum(['abort', 'finish']),

@@ -6,7 +6,7 @@ import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
-import { numbered, openTelling } from '../numbers.ts'
+import { makeTelling, numbered } from '../numbers.ts'
 
 const training: Training = {
   form: 'paths',
@@ -35,7 +35,7 @@ export const slime = lineFormat({
     )
     const trajectories = new Map<string, number>()
     let index = 0
-    const telling = openTelling(lost)
+    const telling = makeTelling(lost)
     const numberOf = (trajectory: string): number => {
       const known = trajectories.get(trajectory) ?? trajectories.size
       trajectories.set(trajectory, known)

@@ -82,7 +82,7 @@ const noEnding: Ending = { tail: '', stop: '', sampledStop: '', isOpening: false
 
 /** Probes a template. */
 export function calibrate(chat: Chat, options: CalibrationOptions): Profile {
-  const { probe, needsTools, error } = openProbe(chat, options.controls)
+  const { probe, needsTools, error } = makeProbe(chat, options.controls)
   const prompt = findPrompt(probe)
   const spoken = error ? undefined : findSpokenEnding(probe)
   const called = error ? undefined : findCallEnding(probe, spoken ?? noEnding)
@@ -122,7 +122,7 @@ interface OpenedProbe {
   readonly error: Error | undefined
 }
 
-function openProbe(chat: Chat, tokens: readonly ControlToken[]): OpenedProbe {
+function makeProbe(chat: Chat, tokens: readonly ControlToken[]): OpenedProbe {
   const controls = tokens
     .map(({ content }) => content)
     .filter(content => content.trim() !== '')

@@ -39,7 +39,7 @@ const shapesKept = 8
  * Finds the form into which the contents of a request's messages can be filled, and makes it where
  * it is the first of its kind; undefined if a request has to be rendered by itself.
  */
-export function openShapes<Request extends { readonly tools: readonly ToolDefinition[] }, Form>(
+export function makeShapes<Request extends { readonly tools: readonly ToolDefinition[] }, Form>(
   options: ShapeOptions<Request, Form>,
 ): (request: Request, messages: readonly Message[]) => Fit<Form> | undefined {
   const { chat, needsTools } = options
