@@ -16,9 +16,9 @@ import type { EmbeddedPolicy } from '../model/policy.ts'
 import { type AuditedRow, auditRows, auditRun, type Scorer } from './audit.ts'
 import { embeddedTrainer, rewardsOf } from './embedded-trainer.ts'
 import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
+import type { StepRecord } from './steps/step-record.ts'
 import { teach } from './teach.ts'
 import { rendererOf, train } from './train.ts'
-import type { StepRecord } from './training.ts'
 
 const { signal } = new AbortController()
 let folder: string

@@ -10,8 +10,10 @@ import type { EmbeddedModel, TrainingRow } from './model.ts'
  * assistant's turns to be learned. What follows the last of them is left out.
  */
 export function conversationRow(renderer: Renderer, conversation: Conversation): TrainingRow {
-  const { messages, tools } = conversation
-  const turns = messages.flatMap(({ role }, index) => (role === 'assistant' ? [index] : []))
+  const { messages, tools, from = 0 } = conversation
+  const turns = messages.flatMap(({ role }, index) =>
+    role === 'assistant' && index >= from ? [index] : [],
+  )
   const first = turns[0]
   if (first === undefined || first === 0) {
     throw new Error('A demonstration needs a message to answer, and an answer by the assistant.')

@@ -5,6 +5,8 @@ import type { TaskId } from '../../base/core/ids.ts'
 export interface Conversation {
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
-  /** The task it solves, where that is known: nobody who attempts that task is shown it. */
+  /** The first message from which on the assistant is learned from. @default all of them */
+  readonly from?: number
+  /** The task it solves, if that is known: nobody who attempts that task is shown it. */
   readonly task?: TaskId
 }

@@ -75,8 +75,11 @@ export async function demonstrate<Data>(
   const player = toPlayer(show)
   const conversations: Conversation[] = []
   for (const task of tasks) {
-    if (isAgent(environment) && environment.seats) {
-      conversations.push(...(await playSeats(environment, task, { player, turns, signal })))
+    if (isAgent(environment)) {
+      const within = AbortSignal.any([signal, AbortSignal.timeout(1000 * worldSeconds)])
+      const said = await playSeats(environment, task, { player, turns, signal: within })
+      const named = environment.seats ? {} : { task: task.id }
+      conversations.push(...said.map(each => ({ ...each, ...named })))
       continue
     }
     await using world = await openWithin(environment, task, signal)
@@ -97,7 +100,13 @@ export async function mistakenWords<Data>(
   await using probed = await open()
   for (const { reply } of mistakesFor(probed.tools)) {
     await using world = await open()
-    const play: Play = await playWorld(world, task, { player: () => reply, turns: 1, signal })
+    const playing = playWorld(world, task, { player: () => reply, turns: 1, signal })
+    const play: Play | undefined = await playing.catch((error: unknown) => {
+      // Some frameworks throw at a call of a tool that does not exist, and some agents cannot be stepped.
+      if (isAgent(environment)) return undefined
+      throw error
+    })
+    if (!play) continue
     for (const message of play.messages.slice(world.opening.length + 1)) {
       if (typeof message.content === 'string') texts.push(message.content)
     }

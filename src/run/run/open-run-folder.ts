@@ -59,7 +59,7 @@ export async function* rollIntoRun<Data>(
   } catch (error) {
     run.fail(error)
     // A planned end: the rest is left for a resumed run with a larger budget.
-    if (!(error instanceof RunStoppedError)) throw error
+    if (!(error instanceof RunStoppedError) || !error.isPlanned) throw error
     if (error.kind !== 'keep') {
       parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
     }

@@ -29,7 +29,7 @@ import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
 import { listenAll } from '../watch/events.ts'
 import type { Signals } from '../watch/signals.ts'
-import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
+import { type AdaptiveOptions, makeAdaptive } from './adaptive.ts'
 import { type Scorers, withScorers } from './attach-scores.ts'
 import { type Budget, openBudget, type Spent } from './budget.ts'
 import type { Elsewhere } from './elsewhere.ts'
@@ -271,7 +271,7 @@ function hearSignals(
   { adaptive, signals, listen }: Pick<RollParts, 'adaptive' | 'signals' | 'listen'>,
   { lane, clock }: Pick<AdaptiveOptions, 'lane' | 'clock'>,
 ): { readonly instruments: readonly Instrument[]; stop(): void } {
-  const moved = adaptive ? openAdaptive({ lane, clock, listen }) : undefined
+  const moved = adaptive ? makeAdaptive({ lane, clock, listen }) : undefined
   const stop = signals?.on(listenAll(listen, moved?.listen))
   return { instruments: moved ? [moved.instrument] : [], stop: () => stop?.() }
 }

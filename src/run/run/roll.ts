@@ -76,6 +76,6 @@ async function* withinBudget(groups: AsyncGenerator<Group>): AsyncGenerator<Grou
   try {
     yield* groups
   } catch (error) {
-    if (!(error instanceof RunStoppedError)) throw error
+    if (!(error instanceof RunStoppedError) || !error.isPlanned) throw error
   }
 }

@@ -14,6 +14,8 @@ export interface ServerOptions {
   readonly connections?: number
   /** Seconds a request may take, waiting for a connection included. @default 600 */
   readonly deadlineSeconds?: number
+  /** What tells a request's session: another header than that of routers, or `body:` and a field. @default 'X-Session-ID' */
+  readonly session?: string
   /** Where requests are sent and answers are read. @default the caller's own thread */
   readonly thread?: ServerThread
 }

@@ -1,4 +1,4 @@
-import { pause } from '../../../base/core/process/timer.ts'
+import { pause } from './timer.ts'
 
 /** Time as a parameter, so that tests need not wait for it. */
 export interface Clock {
