@@ -49,7 +49,7 @@ describe('a flag with no- before its name', () => {
     for (const command of commands) {
       const words = Array.from({ length: command.positionalCount[0] }, () => 'x')
       for (const name of command.settings.filter(isSwitch)) {
-        const { flags } = readFlags(command, [...positionalCount, `--no-${flagOf(name)}`])
+        const { flags } = readFlags(command, [...words, `--no-${flagOf(name)}`])
         expect(flags[name], `${command.name} --no-${flagOf(name)}`).toBe(false)
         const shown = [`--no-${flagOf(name)}`, `--[no-]${flagOf(name)}`]
         expect(
