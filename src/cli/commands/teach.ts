@@ -50,7 +50,7 @@ export const teachCommand: Command = {
     layers: { help: 'Layers of the model (default: 3)', argument: 'N' },
   },
   keepsNothing: true,
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runTeach,
 }
 
