@@ -11,9 +11,9 @@ import {
 import type { Decision } from '../src/engine/environments/desk/rules.ts'
 import { type DeskTask, hintOf } from '../src/engine/environments/desk/task.ts'
 import { type Player, playWorld } from '../src/engine/environments/play.ts'
-import { mistakenWords } from '../src/learn/learn/demonstrations.ts'
-import type { Conversation } from '../src/learn/model/supervised.ts'
 import { teachModel } from '../src/learn/model/teach.ts'
+import type { Conversation } from '../src/run/demonstrations/conversation.ts'
+import { mistakenWords } from '../src/run/demonstrations/demonstrations.ts'
 
 const seed = 6
 const [folder = 'base-model', count = '14000', epochs = '6', rate = '3e-3'] = process.argv.slice(2)

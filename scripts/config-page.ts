@@ -33,7 +33,7 @@ export default defineConfig({
   policy: 'sglang:http://localhost:30000',
   concurrency: { policy: 128, tools: 32 },
   budget: { tokens: 2_000_000, money: 5, price: { prompt: 0.1, sampled: 0.4 } },
-  notify: [{ kind: 'slack', urlVariable: 'SLACK_URL', on: ['failure', 'warning'] }],
+  notify: [{ kind: 'webhook', urlVariable: 'NOTICE_URL', on: ['failure', 'warning'] }],
   profiles: { laptop: { policy: 'scripted:answers.jsonl', group: 2 } },
 })
 \`\`\`

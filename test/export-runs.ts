@@ -73,6 +73,28 @@ export function treeGroup(
   return weighed({ id: 'g' as GroupId, task: 'task' as TaskId, members, unscored })
 }
 
+/** Chains that a limit cut after the tool's answer, so that observed tokens stand last. */
+export function cutGroup(rewards: readonly number[], parts: GroupParts = {}): Group {
+  const { members, ...rest } = chainGroup(rewards, parts)
+  const cut = members.map(member => {
+    const { nodes } = member.tree
+    const observed = nodes.findIndex(({ segment }) => segment.origin === 'observed')
+    const trajectory: Gradable = {
+      ...member.trajectory,
+      turns: member.trajectory.turns.slice(0, 1),
+      end: { node: observed, offset: nodes[observed]!.segment.ids.length },
+      outcome: { kind: 'truncated', limit: 'turns' },
+    }
+    const tree = {
+      ...member.tree,
+      nodes: nodes.slice(0, observed + 1),
+      trajectories: [trajectory],
+    }
+    return { ...member, trajectory, tree }
+  })
+  return { ...rest, members: cut }
+}
+
 /** A group of one tree: a sampled prefix of three tokens, and two endings of one token. */
 export function plainTree(): Group {
   const tree = growing('t/0')

@@ -45,6 +45,7 @@ export function emptyTree(name = 'g/0'): GrowingTree {
  */
 export function randomTree(seed: number, { rewrites = 0.2, widest = 3 } = {}): Tree {
   const { below, chance, next } = dice(seed)
+  const isBlind = chance(0.1)
   const tree = emptyTree(`g/${seed}`)
   const ids = (most: number): Int32Array =>
     Int32Array.from({ length: 1 + below(most) }, () => below(50_000))
@@ -52,7 +53,7 @@ export function randomTree(seed: number, { rewrites = 0.2, widest = 3 } = {}): T
     const tokens = ids(6)
     return sampled({
       ids: tokens,
-      logprobs: chance(0.1) ? null : Float32Array.from(tokens, () => -next() * 5),
+      logprobs: isBlind ? null : Float32Array.from(tokens, () => -next() * 5),
       version: { from: 1, to: 1 + below(2) },
       ...(chance(0.3) && { entropies: Float32Array.from(tokens, next) }),
     })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { random, seedOf } from '../src/base/math/random.ts'
 import { environment } from '../src/engine/environments/environment.ts'
 import { tool } from '../src/engine/environments/tools/tool.ts'
-import type { Show } from '../src/learn/learn/demonstrations.ts'
+import type { Show } from '../src/run/demonstrations/demonstrations.ts'
 
 const colours = ['red', 'amber', 'green'] as const
 const actions = { red: 'stop', amber: 'wait', green: 'go' } as const

@@ -13,7 +13,9 @@ const packages = new URL('../../node_modules/', import.meta.url).pathname
 export function corpora() {
   const random = openRandom(20261115)
   const [code, warmCode] = apart(readDocuments(['zod'], '.ts'))
-  const [prose, warmProse] = apart(readDocuments(['undici', 'pino', 'fastify'], '.md'))
+  const [prose, warmProse] = apart(
+    readDocuments(['undici', 'openai', '@anthropic-ai/sdk', 'ai'], '.md'),
+  )
   const chinese = Array.from({ length: DOCUMENTS }, () => chineseText(random))
   const mixed = code.map((text, index) =>
     [text.slice(0, 1400), prose[index]!.slice(0, 1400), chinese[index]!.slice(0, 450)].join('\n'),

@@ -14,7 +14,10 @@ def to_generator_output(rows, make_id=None):
     if make_id is None:
         from skyrl.train.generators.base import TrajectoryID as make_id
 
-    has_logprobs = all(row["rollout_logprobs"] is not None for row in rows)
+    logprobs = [row["rollout_logprobs"] for row in rows]
+    has_logprobs = bool(rows) and logprobs[0] is not None
+    if any((each is not None) != has_logprobs for each in logprobs):
+        raise ValueError("some rows have log-probabilities and others have none: export them together, which leaves those without untrained")
     return {
         "prompt_token_ids": [row["prompt_token_ids"] for row in rows],
         "response_ids": [row["response_ids"] for row in rows],
@@ -22,7 +25,7 @@ def to_generator_output(rows, make_id=None):
         "loss_masks": [row["loss_mask"] for row in rows],
         "stop_reasons": [row["stop_reason"] for row in rows],
         "rollout_metrics": None,
-        "rollout_logprobs": [row["rollout_logprobs"] for row in rows] if has_logprobs else None,
+        "rollout_logprobs": logprobs if has_logprobs else None,
         "trajectory_ids": [make_id(**row["trajectory_id"]) for row in rows],
         "trajectory_generation_times": None,
         "trajectory_time_splits": None,

@@ -4,10 +4,11 @@
     algorithm.adv_estimator=grpo                                    # the agent loop: verl compares by uid
     algorithm.adv_estimator=espalier                                # read_batch: our advantages, token by token
 
-An agent loop gives one output per prompt, so it takes trajectories of one row; the reward stands on
-the last token, where verl's own estimators sum it. `read_batch` makes a `DataProto` of an export
+An agent loop gives one output per prompt, so it takes trajectories of one row. A response ends with
+what was sampled last, where verl places the reward: its estimators by token multiply it by the mask. `read_batch` makes a `DataProto` of an export
 whatever its shape: rewards as verl has them, and our advantages as `reward_baselines`, the one tensor
-that verl hands to a registered estimator besides. The estimator refuses batches without it. Importance
+that verl hands to a registered estimator besides. The estimator refuses batches without it. Where a
+trajectory has several rows, use it: verl's own grpo counts every row as an attempt. Importance
 weights of an export are `rollout_is_weights`, which every policy loss of verl multiplies token losses with.
 """
 
@@ -26,10 +27,11 @@ def padded(rows, prompt_length, response_length, pad_token_id):
     """The rows as equally long lists, as verl's agent loop worker pads them.
 
     Prompts are padded on the left, responses on the right. Rows that are too long are refused:
-    cutting one would train something else.
+    cutting one would train something else. An export without log-probabilities has no `rollout_log_probs`,
+    so that verl computes its own and never takes made-up ones for real.
     """
     batch = {name: [] for name in ("prompts", "responses", "response_mask", "attention_mask")}
-    batch.update(input_ids=[], position_ids=[], rollout_log_probs=[])
+    batch.update(input_ids=[], position_ids=[])
     batch.update(token_level_scores=[], reward_baselines=[])
     for row in rows:
         prompt, response = row["prompt_ids"], row["response_ids"]
@@ -50,15 +52,21 @@ def padded(rows, prompt_length, response_length, pad_token_id):
         batch["attention_mask"].append(mask)
         batch["position_ids"].append(positions)
         batch["response_mask"].append(row["response_mask"] + [0] * right)
-        logprobs = row["response_logprobs"] or [0.0] * len(response)
-        batch["rollout_log_probs"].append(logprobs + [0.0] * right)
+        if row["response_logprobs"] is not None:
+            batch.setdefault("rollout_log_probs", []).append(row["response_logprobs"] + [0.0] * right)
         batch["token_level_scores"].append(row["token_level_scores"] + [0.0] * right)
         batch["reward_baselines"].append(row["advantages"] + [0.0] * right)
         if row.get("rollout_is_weights"):
             batch.setdefault("rollout_is_weights", []).append(row["rollout_is_weights"] + [0.0] * right)
-    if 0 < len(batch.get("rollout_is_weights", [])) < len(rows):
-        raise ValueError("some rows have importance weights and others have none: export them with one --importance")
+    refuse_mixed(batch, "rollout_is_weights", "importance weights", "export them with one --importance")
+    refuse_mixed(batch, "rollout_log_probs", "log-probabilities", "export them together, which leaves those without untrained")
     return batch
+
+
+def refuse_mixed(batch, name, what, instead):
+    """A tensor is there for all rows or for none; what was not measured is never filled in."""
+    if 0 < len(batch.get(name, [])) < len(batch["prompts"]):
+        raise ValueError(f"some rows have {what} and others have none: {instead}")
 
 
 def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):

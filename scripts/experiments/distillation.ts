@@ -6,12 +6,9 @@ import { demonstrateDesk } from '../../src/engine/environments/desk/players.ts'
 import { playWorld } from '../../src/engine/environments/play.ts'
 import { baseModel } from '../../src/learn/model/embedded.ts'
 import { openModel } from '../../src/learn/model/model.ts'
-import {
-  type Conversation,
-  conversationRow,
-  trainSupervised,
-} from '../../src/learn/model/supervised.ts'
+import { conversationRow, trainSupervised } from '../../src/learn/model/supervised.ts'
 import { rendererFor } from '../../src/learn/model/teach.ts'
+import type { Conversation } from '../../src/run/demonstrations/conversation.ts'
 import { type Arm, type Budget, type Measured, measureArm } from './arm.ts'
 import { cell } from './table.ts'
 

@@ -42,6 +42,10 @@ const commands: Readonly<Record<string, ListedCommand>> = {
       'Answer a question about training: arms × seeds at equal cost, compared with intervals',
     load: async () => (await import('./commands/experiment.ts')).experimentCommand,
   },
+  'improve-prompt': {
+    summary: 'Rewrite what a policy is told until it does better, before weights are trained',
+    load: async () => (await import('./commands/improve-prompt.ts')).improvePromptCommand,
+  },
   resume: {
     summary: 'Go on with an interrupted run',
     load: async () => (await import('./commands/resume.ts')).resumeCommand,

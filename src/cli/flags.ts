@@ -144,8 +144,12 @@ function refuseUnknown(command: Command, argv: readonly string[], known: readonl
 function checkWords(command: Command, words: readonly string[], isHelp: boolean): void {
   const [least, most] = command.words
   if (isHelp || (words.length >= least && words.length <= most)) return
-  const problem = words.length < least ? 'a word is missing' : `unexpected "${words[most]}"`
+  const problem = words.length < least ? missing(words) : `unexpected "${words[most]}"`
   throw new MisuseError(`${problem}. Usage: espalier ${command.name} ${command.usage}`)
+}
+
+function missing(words: readonly string[]): string {
+  return words.length === 0 ? 'a word is missing' : `a word is missing behind ${words.join(' ')}`
 }
 
 function readSettings(values: Values, names: ReadonlyMap<string, SettingName>): SettingsInput {

@@ -6,6 +6,7 @@ import {
   settingNames,
   settings,
   shownFlag,
+  withoutUndefined,
 } from '../run/settings/settings.ts'
 
 import type { Command, OwnFlag } from './command.ts'
@@ -46,7 +47,7 @@ export function commandHelp(command: Command): string {
 /** From this many settings on, a command with flags of its own only names them and refers to `--help config`. */
 const most = 40
 
-/** The settings of a command, under headings where they are many. */
+/** The settings of a command, under headings if they are many. */
 function settingLines(command: Command): readonly string[] {
   const line = (name: SettingName): string => settingLine(name, command)
   if (command.settings.length <= few) return command.settings.map(line)
@@ -63,10 +64,11 @@ function topicLines(
   return byTopic(names).flatMap(({ topic, names: about }) => ['', `${topic}:`, ...about.map(line)])
 }
 
-function settingLine(name: SettingName, { defaults }: Command): string {
+function settingLine(name: SettingName, { defaults, help }: Command): string {
   const given = defaults?.[name]
   return flagLine(shownFlag(name), {
     ...settings[name],
+    ...withoutUndefined({ help: help?.[name] }),
     ...(given !== undefined && { default: given }),
   })
 }

@@ -41,11 +41,7 @@ export function bestModelLines(best: BestModel, config: Config): readonly string
   if (folder === undefined) return []
   return [
     `best model  ${folder}  (step ${step}, success ${success.toFixed(3)})`,
-    ...(success > before
-      ? []
-      : [
-          `            no better than the ${before.toFixed(3)} before training: more steps, or docs/start/reading-a-run.md of the package`,
-        ]),
+    ...(success > before ? [] : ['            the start: no later one was better']),
     ...modelLines(folder, {
       config: { ...config, ...(split !== undefined && { split }) },
       hasFresh: split !== undefined || typeof config.heldOut === 'string',

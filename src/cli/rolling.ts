@@ -5,11 +5,11 @@ import { policyScheme } from '../run/settings/open-policy.ts'
 import { defaultTasks, type Settings } from '../run/settings/settings.ts'
 import { isRun } from '../run/store/run-folder.ts'
 import { countTasks } from '../run/tasks/tasks.ts'
-import { resumeLine } from '../run/watch/stopped.ts'
+import { RunStoppedError, resumeLine } from '../run/watch/stopped.ts'
 import type { Invocation } from './command.ts'
 import { openProgress, type Progress } from './progress.ts'
 
-/** A run that a command rolls into: its settings, where it is kept, and whether it goes on. */
+/** A run that a command rolls into: its settings, if it is kept, and whether it goes on. */
 export interface Rolled {
   readonly values: Settings
   readonly out: string
@@ -35,7 +35,8 @@ export async function withProgress(
   const { tell } = terminal
   const options = { out, resumes, signal, tell, listen: progress.listen }
   await work(tasks, options).catch((error: unknown) => {
-    if (signal.aborted && isRun(out)) tell(`\`${commandLine('resume', out)}\` goes on from here`)
+    const isStopped = signal.aborted || error instanceof RunStoppedError
+    if (isStopped && isRun(out)) tell(`\`${commandLine('resume', out)}\` goes on from here`)
     throw error
   })
   terminal.status('')

@@ -1,5 +1,5 @@
 import type { Evaluation } from '../learn/learn/held-out.ts'
-import type { StepRecord } from '../learn/learn/training.ts'
+import type { StepRecord } from '../learn/learn/steps/step-record.ts'
 import { duration } from './progress.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -1,4 +1,5 @@
-import { openDoor } from '../../src/doors/door/door.ts'
+import { request } from 'undici'
+import { Door } from '../../src/doors/door/door.ts'
 import { type Attack, hold, oneOf } from './attack.ts'
 
 const own = ['localhost', '127.0.0.1:80', '[::1]:1']
@@ -27,11 +28,12 @@ export const doors: Attack = {
   promise: 'H2',
   share: 30,
   async open() {
-    const server = openDoor({ host: '127.0.0.1', token: 'secret-token', bodyBytes: 4096 })
+    const door = new Door({ host: '127.0.0.1', token: 'secret-token', bodyBytes: 4096 })
     let changes = 0
-    server.post('/change', async () => ({ changes: ++changes }))
-    server.get('/tell', async () => ({ changes }))
-    await server.ready()
+    door.post('/change', async request => ({ body: await request.json(), changes: ++changes }))
+    door.get('/tell', () => ({ changes }))
+    const base = await door.listen(0)
+    door.server.unref()
     return async draw => {
       const given = {
         host: oneOf(hosts, draw),
@@ -49,7 +51,8 @@ export const doors: Attack = {
       const method = oneOf(['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const, draw)
       const url = oneOf(paths, draw)
       const before = changes
-      const answer = await server.inject({ method, url, headers, payload: body })
+      const answer = await request(`${base}${url}`, { method, headers, body })
+      await answer.body.dump()
       const told = `${method} ${url} ${JSON.stringify(headers)} ${JSON.stringify(body)}`
       hold(answer.statusCode < 500, `${told} was answered ${answer.statusCode}`)
       if (changes === before) return

@@ -21,7 +21,7 @@ import { type Attack, damagedJson, hold, oneOf } from './attack.ts'
 
 const where = 'POST http://server/path'
 const prompt = Int32Array.of(1, 2)
-const asked = { where, width: 1, prompt, stopIds: [], stopStrings: [] }
+const asked = { where, width: 1, prompt: () => prompt, stopIds: [], stopStrings: [] }
 const tinker = { sequences: [{ tokens: [5, 6], logprobs: [-1, -0.5], stop_reason: 'stop' }] }
 
 type Read = readonly [string, unknown, (answer: unknown) => unknown]

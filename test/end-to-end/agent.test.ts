@@ -34,7 +34,7 @@ describe('an ordinary generateText agent', () => {
     const last = await espalier(
       ...['train', '--agent', `${agent}#run`, '--policy', `embedded:${model}`, '--out', out],
       ...['--tasks', '192', '--held-out', '48', '--steps', '40', '--tasks-per-step', '32'],
-      ...['--group', '8', '--learning-rate', '1e-3', '--entropy-bonus', '0.005', '--seed', '3'],
+      ...['--group', '8', '--learning-rate', '1e-3', '--seed', '3'],
       ...['--max-turns', '4', '--max-new-tokens', '16'],
     )
     const { successBefore, successAfter } = JSON.parse(last) as Record<

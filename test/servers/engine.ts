@@ -1,4 +1,4 @@
-import fastify from 'fastify'
+import { Door, everybody } from '../../src/doors/door/door.ts'
 import type { EmbeddedModel } from '../../src/learn/model/model.ts'
 import type { Foreign } from '../foreign.ts'
 
@@ -53,24 +53,25 @@ export async function serveEngine(model: EmbeddedModel) {
     '/continue_generation': async () => ({ status: 'ok' }),
     '/abort_request': async () => ({}),
   }
-  const server = fastify({ bodyLimit: 1 << 26, forceCloseConnections: true })
-  const describe = async () => ({ model_path: 'engine', weight_version: version })
-  server.get('/model_info', describe)
-  server.get('/get_model_info', describe)
-  server.get('/server_info', async () => ({ context_length: 256, version: '0.5.23' }))
+  const door = new Door({ host: '127.0.0.1' })
+  const describe = () => ({ model_path: 'engine', weight_version: version })
+  door.get('/model_info', describe)
+  door.get('/get_model_info', describe)
+  door.get('/server_info', () => ({ context_length: 256, version: '0.5.23' }))
   for (const [path, answer] of Object.entries(posts)) {
-    server.post(path, async ({ body }, reply) => {
+    door.post(path, { admit: everybody, changesNothing: true }, async (request, reply) => {
       try {
-        return await answer(body)
+        return await answer(await request.json())
       } catch (error) {
-        return await reply.code(400).send({ success: false, message: (error as Error).message })
+        reply.status = 400
+        return { success: false, message: (error as Error).message }
       }
     })
   }
   return {
-    url: await server.listen({ port: 0, host: '127.0.0.1' }),
+    url: await door.listen(0),
     /** The folders whose weights were loaded, in order. */
     loaded,
-    [Symbol.asyncDispose]: () => server.close(),
+    [Symbol.asyncDispose]: () => door.close(),
   }
 }

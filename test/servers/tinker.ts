@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fastify from 'fastify'
+import { Door } from '../../src/doors/door/door.ts'
 import { type EmbeddedModel, type ModelShape, openModel } from '../../src/learn/model/model.ts'
 import type { Foreign } from '../foreign.ts'
 import { openSequences } from './tinker-sequences.ts'
@@ -131,35 +131,36 @@ export async function openTinkerServer(
       return await future.result
     },
   }
-  const server = fastify({ bodyLimit: 1 << 26, forceCloseConnections: true })
-  server.get('/api/v1/get_server_capabilities', async () => ({
+  const door = new Door({ host: '127.0.0.1' })
+  door.get('/api/v1/get_server_capabilities', () => ({
     supported_models: [{ model_name: 'espalier/small' }],
   }))
-  const types = ['application/x-protobuf', 'application/protobuf']
-  server.addContentTypeParser(types, { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>
-    readPass(body),
-  )
   for (const [path, answer] of Object.entries(posts)) {
-    server.post(`/api/v1/${path}`, async ({ body, headers }, reply) => {
+    door.post(`/api/v1/${path}`, async (request, reply) => {
       asked.push(path)
+      const { 'content-type': type = '', accept } = request.headers
       try {
+        const body = type.includes('protobuf')
+          ? readPass(await request.bytes(type))
+          : await request.json()
         const result = await answer(body)
-        const bytes = String(headers.accept).includes('protobuf') ? asProtobuf(result) : undefined
+        const bytes = String(accept).includes('protobuf') ? asProtobuf(result) : undefined
         if (!bytes) return result
-        return await reply.type('application/x-protobuf').send(Buffer.from(bytes))
+        return reply.send(200, 'application/x-protobuf', bytes)
       } catch (error) {
-        return await reply.code(400).send({ detail: (error as Error).message })
+        reply.status = 400
+        return { detail: (error as Error).message }
       }
     })
   }
-  const url = await server.listen({ port, host: '127.0.0.1' })
+  const url = await door.listen(port)
   return {
     url,
     trained,
     asked,
     claims: sequences.claims,
     async [Symbol.asyncDispose]() {
-      await server.close()
+      await door.close()
       await trained[Symbol.asyncDispose]()
       await sampler[Symbol.asyncDispose]()
       rmSync(folder, { recursive: true, force: true })

@@ -62,9 +62,24 @@ function TurnNote({ name, id, number, turn }: TurnNoteProps) {
   )
 }
 
+/** The conversations that the policy was shown before its task. */
+function Examples({ messages }: { messages: View['shown'] }) {
+  return (
+    <details class="shown">
+      <summary>
+        Before its task the policy was shown {formatCount(messages.length)} messages of examples
+      </summary>
+      {messages.map((message, index) => (
+        <MessageView key={index} message={message} />
+      ))}
+    </details>
+  )
+}
+
 /** What the policy saw instead of the conversation. */
 function Shown({ view, before }: { view: View; before: number }) {
-  const { by, shown, from } = view
+  const { by, shown, from, examples } = view
+  if (examples) return <Examples messages={shown.slice(examples.start, examples.end)} />
   return (
     <details class="shown">
       <summary>

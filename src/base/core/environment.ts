@@ -32,7 +32,7 @@ export type Transition =
       readonly reward?: number
       readonly anchor?: string
       readonly spent?: Json
-      /** The limit that ended it, where it did not end by itself. */
+      /** The limit that ended it, if it did not end by itself. */
       readonly limit?: 'misses' | 'tool-calls'
     }
 
@@ -98,7 +98,7 @@ export interface Environment<Data = unknown> {
   readonly drivesItself?: true
   /** The seats of an attempt, if it has several; each has a tree and a reward. */
   readonly seats?: NonEmpty<string>
-  /** The named parts of the reward; empty where rewards come from elsewhere. */
+  /** The named parts of the reward; empty if rewards come from elsewhere. */
   readonly reward: Readonly<Record<string, RewardPart<Data>>>
   /** Makes tasks from a seed, where the environment can. */
   makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
@@ -110,6 +110,12 @@ export interface Environment<Data = unknown> {
   readonly isolation?: Isolation
   /** Releases what it holds for all its worlds, such as pools and connections. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
+}
+
+/** A task as somebody makes it: outside, its id is any text. */
+export interface MadeTask<Data = unknown> {
+  readonly id: string
+  readonly data: Data
 }
 
 /** Which tasks to make. */

@@ -86,9 +86,9 @@ export interface SampleUsage {
   readonly cached?: number
   /** Seconds from the first byte sent to the answer. */
   readonly seconds: number
-  /** The server that answered, where there are several. */
+  /** The server that answered, if there are several. */
   readonly server?: string
-  /** The server's own name for its weights, where it is not the version's number. */
+  /** The server's own name for its weights, if it is not the version's number. */
   readonly weights?: string
 }
 
@@ -164,6 +164,8 @@ export interface PolicyDescription {
   readonly model?: string
   /** The most tokens a prompt and its answer may have together. */
   readonly context?: number
+  /** What it says its log-probabilities are of, at other temperatures than 1. */
+  readonly logprobs?: 'raw' | 'processed'
 }
 
 /**
@@ -213,6 +215,8 @@ export interface Policy extends AsyncDisposable {
   readonly weights?: WeightSync
   /** Its weights, if they lie in this process. */
   readonly inside?: InsideWeights
+  /** The policies behind one that balances over several. */
+  readonly members?: readonly Policy[]
   /** Sets which distribution the server's log-probabilities were measured to be of; later samples carry it. */
   takeLogprobs?(found: 'raw' | 'processed'): void
 }

@@ -4,7 +4,15 @@ import { expertsOf, type RowExperts } from './experts.ts'
 import type { TrajectoryId } from './ids.ts'
 import type { LogprobBasis, OtherLogprobs, ScorerName, Segment, VersionRange } from './segment.ts'
 import type { Trajectory } from './trajectory.ts'
-import { lengthTo, type Place, pathEnds, pathTo, type Span, type Tree } from './tree.ts'
+import {
+  hasLogprobs,
+  lengthTo,
+  type Place,
+  pathEnds,
+  pathTo,
+  type Span,
+  type Tree,
+} from './tree.ts'
 
 /**
  * Which rows a tree becomes. `once`: each sampled token is trained in one row, with the credit of all
@@ -23,11 +31,13 @@ export interface Row {
   readonly index: number
   readonly count: number
   readonly ids: Int32Array
-  /** 1 where the token is trained in this row. */
+  /** 1 if the token is trained in this row. */
   readonly mask: Uint8Array
-  /** 0 where the origin is not sampled, NaN where the policy gave none. */
+  /** 0 if the origin is not sampled, NaN if the policy gave none. */
   readonly logprobs: Float32Array
-  /** Under other policies, where they were asked: 0 where the origin is not sampled, NaN where one gave none. */
+  /** Tokens that are not trained here for want of a log-probability, which others of the tree have. */
+  readonly unknown: number
+  /** Under other policies, if they were asked: 0 if the origin is not sampled, NaN if one gave none. */
   readonly others: OtherLogprobs
   /** Of trained tokens; 0 elsewhere. */
   readonly advantages: Float64Array
@@ -44,7 +54,7 @@ export interface Row {
   readonly passages: readonly Run<readonly Passage[]>[]
   /** Which distribution the log-probabilities are of; of several, the one furthest from tempered. */
   readonly basis: LogprobBasis
-  /** The same span by span. */
+  /** Which distribution the log-probabilities of each span are of. */
   readonly bases: readonly Run<LogprobBasis>[]
 }
 
@@ -131,11 +141,13 @@ function fill(
   },
 ): Row {
   const size = lengthTo(tree, plan.end)
+  const isMeasured = hasLogprobs(tree)
   const row = {
     ids: new Int32Array(size),
     mask: new Uint8Array(size),
     logprobs: new Float32Array(size),
-    others: openOthers(tree, plan, size),
+    unknown: 0,
+    others: findOthers(tree, plan, size),
     ...(isWeighed(plan, context.spans) && { importance: new Float64Array(size) }),
     origins: [] as Run<Segment['origin']>[],
     versions: [] as Run<VersionRange>[],
@@ -159,6 +171,7 @@ function fill(
       else values.fill(Number.NaN, span.start, end)
     }
     row.mask.fill(1, span.start + span.trainFrom, end)
+    if (isMeasured) row.unknown += unmask(row, span.start + span.trainFrom, end)
     for (const credit of context.spans.get(span.node) ?? []) applyCredit(row, span, credit)
   }
   const experts = expertsOf(tree, plan.spans, size)
@@ -174,6 +187,17 @@ function fill(
     },
     credits,
   )
+}
+
+/** Takes the tokens of `[start, end)` without a log-probability out of the mask; gives their number. */
+function unmask({ mask, logprobs }: Pick<Row, 'mask' | 'logprobs'>, start: number, end: number) {
+  let unknown = 0
+  for (let token = start; token < end; token++) {
+    if (!Number.isNaN(logprobs[token])) continue
+    mask[token] = 0
+    unknown++
+  }
+  return unknown
 }
 
 /** The first tokens of a list, which mostly are all of them. */
@@ -211,7 +235,7 @@ function withCredit(
 }
 
 /** Room for the log-probabilities of every other policy that scored a token of the row. */
-function openOthers(tree: Tree, { spans }: Plan, size: number): OtherLogprobs {
+function findOthers(tree: Tree, { spans }: Plan, size: number): OtherLogprobs {
   const names = new Set(
     spans.flatMap(({ node }) => Object.keys(tree.nodes[node]!.segment.others ?? {})),
   )

@@ -63,9 +63,11 @@ export interface TrajectoryEvent {
 /** What the policy was shown from a turn on, instead of the messages before it. */
 export interface View {
   readonly turn: number
-  /** What stood instead: a condensed conversation, the bounded history of a step. */
+  /** What stood instead: a condensed conversation, the bounded history of a step, examples before the task. */
   readonly by: string
   readonly shown: readonly Message[]
+  /** Which of those messages are examples: conversations of others, never trained. */
+  readonly examples?: { readonly start: number; readonly end: number }
   /** The first message of the conversation that followed as it was. */
   readonly from: number
 }
@@ -79,7 +81,7 @@ export interface Trajectory<O extends Outcome = Outcome> {
   readonly turns: readonly Turn[]
   /** Everything that was said, as it was said. */
   readonly messages: readonly Message[]
-  /** Where the policy was shown a condensed conversation instead. */
+  /** Where the policy was shown something else, or more: a condensed conversation, examples. */
   readonly views?: readonly View[]
   readonly calls: readonly CallRecord[]
   readonly report?: Json

@@ -218,6 +218,11 @@ export function repeatsOf(
     }))
 }
 
+/** Whether the policy gave log-probabilities of a tree; then a sampled token without one is not trained. */
+export function hasLogprobs({ nodes }: Pick<Tree, 'nodes'>): boolean {
+  return nodes.some(({ segment }) => isSampled(segment) && segment.logprobs !== null)
+}
+
 /**
  * In words, how recorded log-probabilities differ from those a trainer computes at the sampling
  * temperature; `undefined` if they are the same.

@@ -63,6 +63,20 @@ describe('importanceWeights', () => {
     expect(vetoed).toBe(1)
   })
 
+  it('rejects as verl’s seq_mean_k1 does: nothing outside of the bounds, nothing changed inside', () => {
+    const two = engines(
+      [0.9995, 1.0001, 0.99, 1],
+      [
+        [1, 1],
+        [1, 1],
+      ],
+    )
+    const bounds = { level: 'geometric', mode: 'reject', low: 0.999, high: 1.001 } as const
+    const { weights, bounded } = importanceWeights(two, bounds)
+    expect(Array.from(weights)).toEqual([1, 1, 0, 0])
+    expect(bounded).toBe(0.5)
+  })
+
   it('averages to 1 when normalised, at every level', () => {
     for (const level of ['token', 'sequence', 'geometric'] as const) {
       const { weights: normal } = importanceWeights(tokens, { level, normalise: true })

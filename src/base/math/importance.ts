@@ -22,8 +22,11 @@ export interface ImportanceSettings {
    * its `geometric` mean. The last two are one number for all tokens of a trajectory.
    */
   readonly level: 'token' | 'sequence' | 'geometric'
-  /** `truncate` at `high`; `clip` into [low, high]; `mask`: 0 outside [low, high] (IcePop). */
-  readonly mode: 'truncate' | 'clip' | 'mask'
+  /**
+   * `truncate` at `high`; `clip` into [low, high]; `mask`: 0 outside [low, high] (IcePop); `reject`: 1 inside, 0 outside, so
+   * that nothing is weighed by its ratio.
+   */
+  readonly mode: 'truncate' | 'clip' | 'mask' | 'reject'
   readonly low: number
   readonly high: number
   /** A trajectory with any token's ratio below this is rejected as a whole; 0 turns it off. */
@@ -69,7 +72,7 @@ export function importanceWeights(
   let bounded = 0
   eachTrained(tokens, (token, trajectory) => {
     const weight = boundedWeight(ratios[token]!, settings)
-    if (weight !== ratios[token]) bounded++
+    if (settings.mode === 'reject' ? weight === 0 : weight !== ratios[token]) bounded++
     weights[token] = vetoed.has(trajectory) ? 0 : weight
   })
   if (settings.normalise) averageToOne(tokens, weights)
@@ -141,7 +144,8 @@ function ratiosOf(
 function boundedWeight(ratio: number, { mode, low, high }: ImportanceSettings): number {
   if (mode === 'truncate') return Math.min(ratio, high)
   if (mode === 'clip') return Math.max(low, Math.min(ratio, high))
-  return ratio < low || ratio > high ? 0 : ratio
+  if (ratio < low || ratio > high) return 0
+  return mode === 'mask' ? ratio : 1
 }
 
 function sampleSpread(tokens: TokenBatch, weights: Float64Array) {
@@ -175,7 +179,7 @@ function averageToOne(tokens: TokenBatch, weights: Float64Array): void {
 
 function checkSettings({ level, mode, low, high, veto }: ImportanceSettings): void {
   checkWord('level', level, ['token', 'sequence', 'geometric'])
-  checkWord('mode', mode, ['truncate', 'clip', 'mask'])
+  checkWord('mode', mode, ['truncate', 'clip', 'mask', 'reject'])
   checkNumber('high', high, { low: Number.MIN_VALUE })
   checkNumber('low', low, { low: 0, high })
   checkNumber('veto', veto, { low: 0 })

@@ -7,7 +7,7 @@ export interface PairedDifference extends Interval {
   readonly value: number
   /** The probability that the mean is above zero, given these differences and no opinion before (Student 1908). */
   readonly better: number
-  /** Two-sided; 1 where nothing can be said. */
+  /** Two-sided; 1 if nothing can be said. */
   readonly p: number
 }
 

@@ -2,6 +2,7 @@ import { describeDiagnosis, type Section } from '@espalier/text/chat'
 import type { Trial } from '../../engine/policies/trial.ts'
 import type { ServerCheck } from '../../run/measure/check-server.ts'
 import { type Examination, examineModel } from '../../run/measure/doctor.ts'
+import { evidenceWords } from '../../run/run/servers/settle-logprobs.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
 import { rendererSettings } from '../../run/settings/model-source.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
@@ -100,20 +101,42 @@ function describeServer(check: ServerCheck): Section {
   }
 }
 
-function describeTrial({ ids, difference, logprobs, repeatsSeeds }: Trial): readonly string[] {
-  const scored =
-    difference === undefined
-      ? 'It cannot score them again.'
-      : `Scored again, they differ by at most ${difference.toPrecision(2)} in log-probability.`
-  const other = {
-    raw: 'At other temperatures its numbers are raw, of temperature 1: ratios of a loss need processed ones.',
-    processed: 'At other temperatures its numbers are of the temperature that it samples with.',
-    unknown: '',
-  }[logprobs ?? 'unknown']
+function describeTrial(trial: Trial): readonly string[] {
+  const { ids, warmDifference, repeatsSeeds } = trial
+  const warm =
+    warmDifference === undefined || warmDifference === 0
+      ? ''
+      : `Tokens that were drawn twice have numbers up to ${warmDifference.toPrecision(2)} apart: what is cached changes them.`
   const seeds = repeatsSeeds
     ? 'The same seed draws the same tokens.'
     : 'The same seed draws other tokens: a resumed run goes on with other samples than it had.'
-  return [`${ids.length} tokens were drawn. ${scored}`, ...(other ? [other] : []), seeds]
+  const sentences = [scoredAgain(trial), basisSentence(trial), warm, seeds]
+  return [`${ids.length} tokens were drawn.`, ...sentences.filter(each => each !== '')]
+}
+
+function scoredAgain({ difference, meanDifference }: Trial): string {
+  if (difference === undefined || meanDifference === undefined) return 'It cannot score them again.'
+  const usual = usualPrecisions.find(({ most }) => meanDifference <= most)
+  const words = usual ? `usual for ${usual.name}` : 'more than is usual at any precision'
+  return `Scored again, they differ by ${meanDifference.toPrecision(2)} on average and ${difference.toPrecision(2)} at most: ${words}.`
+}
+
+/** The mean difference between decoding and scoring that servers of a precision were measured to have, with room. */
+const usualPrecisions = [
+  { name: 'float32 (up to 6e-5 on each token)', most: 2e-4 },
+  { name: 'a cache of half precision', most: 8e-3 },
+  { name: 'bfloat16 (0.04 on average), or a quantised model (Q4_1: 0.06)', most: 0.12 },
+]
+
+function basisSentence({ logprobs, evidence }: Trial): string {
+  if (logprobs === 'raw') {
+    return 'At other temperatures its numbers are raw, of temperature 1; ratios of a loss need processed ones (vLLM: --logprobs-mode processed_logprobs).'
+  }
+  if (logprobs === 'processed') {
+    return 'At other temperatures its numbers are of the temperature that it samples with.'
+  }
+  if (!evidence) return ''
+  return `Whether its numbers at other temperatures are raw or processed could not be found out: ${evidenceWords(evidence)}; say it with --logprobs.`
 }
 
 const indent = 10

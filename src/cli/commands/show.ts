@@ -12,7 +12,7 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import { groupLine, groupRecord, round } from '../group-line.ts'
 import { reportLines } from '../report-lines.ts'
-import { seenLines } from '../show/as-seen.ts'
+import { foldedLines, seenLines } from '../show/as-seen.ts'
 import { choices, chooseGroups, isChosen } from '../show/choose-groups.ts'
 import { findShown } from '../show/find-shown.ts'
 import { overviewLines } from '../show/overview.ts'
@@ -202,7 +202,10 @@ async function showTrajectory(member: Weighted | Unscored, invocation: Invocatio
   if (own.tokens === undefined) {
     const lines =
       own['as-seen'] === undefined
-        ? conversationLines(trajectory.messages, terminal)
+        ? [
+            ...foldedLines(trajectory, terminal),
+            ...conversationLines(trajectory.messages, terminal),
+          ]
         : seenLines(tree, trajectory, terminal)
     for (const line of lines) terminal.print(line)
     terminal.print(endLine(member))

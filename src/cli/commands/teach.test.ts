@@ -34,9 +34,13 @@ it('no model is written into the folder of a run', async () => {
 
 it('says what it cannot know of the next command', async () => {
   const { stderr } = await teach('--out', at('model'))
-  expect(stderr).toMatch(/train --policy embedded:\S+ --environment NAME --tasks FILE$/m)
+  expect(stderr).toMatch(
+    /train --policy embedded:\S+ --environment NAME --tasks FILE --max-turns 3 --max-new-tokens 16$/m,
+  )
   const desk = await teach('--environment', 'desk', '--out', at('desk'))
-  expect(desk.stderr).toMatch(/train --policy embedded:\S+ --environment desk$/m)
+  expect(desk.stderr).toMatch(
+    /train --policy embedded:\S+ --environment desk --max-turns 3 --max-new-tokens 16$/m,
+  )
 })
 
 it('the environment is disposed of when the model is taught', async () => {

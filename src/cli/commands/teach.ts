@@ -1,25 +1,21 @@
+import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { commandLine } from '../../base/core/names/program-name.ts'
-import {
-  demonstrate,
-  mistakenWords,
-  readDemonstrations,
-  type Show,
-} from '../../learn/learn/demonstrations.ts'
-import { teachFrom } from '../../learn/learn/teach.ts'
-import type { Conversation, MeasuredApart, SupervisedStep } from '../../learn/model/supervised.ts'
+import { type Coverage, coverageOf } from '../../learn/learn/coverage.ts'
+import { type AttemptLimits, limitsFor, teachFrom } from '../../learn/learn/teach.ts'
+import type { MeasuredApart, SupervisedStep } from '../../learn/model/supervised.ts'
 import type { TeachModelOptions } from '../../learn/model/teach.ts'
+import { mistakenWords, openDemonstrations } from '../../run/demonstrations/demonstrations.ts'
 import { refuseBelowFile } from '../../run/run/check-options.ts'
 import { closeEnvironment } from '../../run/run/close-environment.ts'
 import { openEnvironmentNamed } from '../../run/run/open-parts.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
-import { openNamed } from '../../run/settings/open-named.ts'
-import type { Settings } from '../../run/settings/settings.ts'
-import { loadUserPart } from '../../run/settings/user-part.ts'
+import { flagOf, type SettingName, type Settings } from '../../run/settings/settings.ts'
 import { isRun } from '../../run/store/run-folder.ts'
 import { readTasks } from '../../run/tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
+import { type Taught, taughtPath } from '../next-try.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** Makes an embedded model from demonstrations. */
@@ -39,9 +35,24 @@ export const teachCommand: Command = {
   settings: ['environment', 'agent', 'tasks', 'split', 'seed', 'epochs', 'learningRate', 'out'],
   defaults: { tasks: 500, epochs: 'fewer for more demonstrations', learningRate: 3e-3 },
   readsConfig: true,
+  help: {
+    environment: 'The environment that is shown: a name with options, or ./file.ts#export',
+    agent: 'An agent in place of an environment: ./file.ts#export',
+    tasks: 'Tasks to demonstrate: a file, or how many are to be made',
+    split: 'Which split of the environment the tasks are made of',
+    epochs: 'Passes over the demonstrations; nothing is then kept apart',
+    learningRate: 'The highest learning rate, which falls to 0 at the end',
+    out: 'The folder to write the model to',
+  },
   own: {
     demonstrations: { help: 'What to learn from', argument: 'FILE|RUN|FILE#EXPORT' },
+    width: {
+      help: 'Numbers per token inside the model, in 16s (default: auto)',
+      argument: 'N|auto',
+    },
+    layers: { help: 'Layers of the model (default: auto)', argument: 'N|auto' },
   },
+  keepsNothing: true,
   words: [0, 0],
   run: runTeach,
 }
@@ -79,39 +90,96 @@ interface Teaching {
 async function teachIn(
   environment: Environment | undefined,
   { values, out, demonstrations }: Teaching,
-  { terminal, json, flags, signal }: Invocation,
+  invocation: Invocation,
 ): Promise<number> {
+  const { terminal, json, flags, own, signal } = invocation
   const tasks = environment ? await someTasks(environment, values) : []
-  const conversations = await openDemonstrations(environment, { tasks, demonstrations, signal })
+  const conversations = await openDemonstrations(demonstrations, { environment, tasks, signal })
   const texts = environment && tasks[0] ? await mistakenWords(environment, tasks[0], signal) : []
-  terminal.tell(`${conversations.length} demonstrations`)
+  const coverage = coverageOf(conversations)
+  for (const line of coverageLines(conversations.length, coverage)) terminal.tell(line)
   await using policy = await teachFrom(conversations, {
     seed: values.seed,
     out,
     texts,
     signal,
+    shape: shapeOf(own),
     ...progressOf(terminal),
     // With `--epochs` given, all data is learned from; otherwise some is kept apart to find when to stop.
     ...(flags.epochs === undefined ? { keepsApart: true } : { epochs: values.epochs }),
-    ...(flags.learningRate !== undefined && { learningRate: values.learningRate }),
+    ...(typeof flags.learningRate === 'number' && { learningRate: flags.learningRate }),
   })
   const { shape, kernel } = policy.model
-  const result = { out, demonstrations: conversations.length, shape, kernel }
+  await writeFile(
+    taughtPath(out),
+    `${JSON.stringify({ flags: wordsOf(invocation) } satisfies Taught)}\n`,
+  )
+  const result = { out, demonstrations: conversations.length, coverage, shape, kernel }
   if (json) terminal.print(JSON.stringify(result))
-  else terminal.print(`${out}: a vocabulary of ${shape.vocabulary}, ${shape.layers} layers`)
-  terminal.tell(`next  ${trainLine(values, environment)}`)
+  else {
+    const { vocabulary, layers, width } = shape
+    terminal.print(`${out}: a vocabulary of ${vocabulary}, ${layers} layers of width ${width}`)
+  }
+  const limits = limitsFor(policy, conversations)
+  terminal.tell(`next  ${nextLine(values, { agent: flags.agent, opened: environment, limits })}`)
   return 0
 }
 
+/** The words behind `teach`, as they can be said again. */
+function wordsOf({ flags, own }: Invocation): readonly string[] {
+  const settings = Object.entries(flags).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${flagOf(name as SettingName)}`, String(value)],
+  )
+  const others = Object.entries(own).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, value],
+  )
+  return [...settings, ...others]
+}
+
+/** What the demonstrations show, and whether that is likely to be enough. */
+function coverageLines(count: number, { situations, values, wanted }: Coverage): readonly string[] {
+  const shown = `${count} demonstrations show ${situations} situations, with ${values} values in calls`
+  return situations >= wanted
+    ? [shown]
+    : [
+        shown,
+        `${wanted} situations would be safer, as a small model copies what it has seen often: show more tasks, with other names and numbers`,
+      ]
+}
+
+/** The sizes of the model, if they are given. */
+function shapeOf({ width, layers }: Invocation['own']): TeachModelOptions['shape'] & object {
+  const read = (flag: string, text: string | undefined, unit: number): number | undefined => {
+    if (text === undefined || text === 'auto') return undefined
+    const value = Number(text)
+    if (Number.isInteger(value) && value > 0 && value % unit === 0) return value
+    throw new MisuseError(`--${flag} ${text}: expected auto, or a multiple of ${unit}`)
+  }
+  const wide = read('width', width, 16)
+  const deep = read('layers', layers, 1)
+  return {
+    ...(wide !== undefined && { width: wide, heads: wide / 16, hidden: 2 * wide }),
+    ...(deep !== undefined && { layers: deep }),
+  }
+}
+
+/** What the command that trains is made from, besides settings. */
+interface Next {
+  readonly agent: string | undefined
+  readonly opened: Environment | undefined
+  readonly limits: Pick<AttemptLimits, 'turns' | 'newTokens'>
+}
+
 /** The command that trains what was taught, on tasks of the same kind. */
-function trainLine(
-  { out, environment = 'NAME', agent, tasks }: Settings,
-  opened: Environment | undefined,
+function nextLine(
+  { out, environment = 'NAME', tasks }: Settings,
+  { agent, opened, limits }: Next,
 ): string {
   const where = agent === undefined ? ['--environment', environment] : ['--agent', agent]
   const file = typeof tasks === 'string' ? tasks : opened?.makeTasks ? undefined : 'FILE'
   const from = file === undefined ? [] : ['--tasks', file]
-  return commandLine('train', '--policy', `embedded:${out}`, ...where, ...from)
+  const within = ['--max-turns', `${limits.turns}`, '--max-new-tokens', `${limits.newTokens}`]
+  return commandLine('train', '--policy', `embedded:${out}`, ...where, ...from, ...within)
 }
 
 /** The tasks to demonstrate; for demonstrations from elsewhere one is enough, to know the tools. */
@@ -122,28 +190,6 @@ async function someTasks(environment: Environment, values: Settings): Promise<re
   const reading = { seed: values.seed, ...(values.split !== undefined && { split: values.split }) }
   for await (const task of readTasks(environment, source, reading)) tasks.push(task)
   return tasks
-}
-
-async function openDemonstrations(
-  environment: Environment | undefined,
-  from: {
-    readonly tasks: readonly Task[]
-    readonly demonstrations: string
-    readonly signal: AbortSignal
-  },
-): Promise<readonly Conversation[]> {
-  const { tasks, demonstrations, signal } = from
-  // A path with `./` is not always the user's code: it may be a run or a file of conversations.
-  if (!/\.[cm]?[jt]s(?:#|$)/.test(demonstrations)) {
-    return await openNamed(`--demonstrations ${demonstrations}`, () =>
-      readDemonstrations(demonstrations, { environment, tasks, successAt: 1 }),
-    )
-  }
-  const show = await loadUserPart(demonstrations)
-  if (typeof show !== 'function') throw new MisuseError(`${demonstrations} is not a function`)
-  if (!environment) throw new MisuseError('teach needs --environment NAME to show it in')
-  if (tasks.length === 0) throw new MisuseError('teach needs --tasks FILE to demonstrate')
-  return await demonstrate(environment, tasks, { show: show as Show, turns: 32, signal })
 }
 
 function progressOf(

@@ -9,6 +9,7 @@ import { RunStoppedError, resumeLine } from '../../run/watch/stopped.ts'
 import { type Command, exitCodeOf, type Invocation } from '../command.ts'
 import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { bestModelLines } from '../model-hints.ts'
+import { verdictLine } from '../next-try.ts'
 import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
 import { openTrainingDisplay } from '../training-display.ts'
 
@@ -53,7 +54,7 @@ export async function trainWith(
     ...elsewhereOf(values, { out, tell }),
   }).catch((error: unknown) => {
     // A spent budget is a planned end; everything else is an error.
-    if (error instanceof RunStoppedError) return error
+    if (error instanceof RunStoppedError && error.isPlanned) return error
     // What was misused did not begin this run.
     if (isRun(out) && exitCodeOf(error) === 1)
       tell(`\`${commandLine('resume', out)}\` goes on from here`)
@@ -72,6 +73,7 @@ export async function trainWith(
   for (const line of bestModelLines(best, values)) tell(line)
   tell(`next  ${commandLine('view', out)}`)
   tell(`      ${commandLine('show', out)}`)
+  tell(verdictLine(trained, values))
   return 0
 }
 

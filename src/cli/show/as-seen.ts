@@ -24,12 +24,35 @@ export function seenLines(
     const tokens = tree.nodes[turn.from]!.start
     const head = `turn ${index + 1}: it saw ${count(shown.length, 'message')}, ${count(tokens, 'token')}`
     return [
-      terminal.paint('bold', `${head}${isNew ? `, rewritten by ${view.by}:` : ''}`),
+      terminal.paint('bold', `${head}${isNew ? `, ${changeOf(view)}:` : ''}`),
       ...conversationLines(fresh, terminal),
       terminal.paint('dim', 'and said'),
       ...conversationLines(messages.slice(turn.messages, shownUntil), terminal),
     ]
   })
+}
+
+function changeOf({ by, examples }: View): string {
+  return examples
+    ? `${count(examples.end - examples.start, 'message')} of examples among them`
+    : `rewritten by ${by}`
+}
+
+/** A line for examples that are left out of a conversation. */
+export function foldedLines(
+  { views = [] }: Trajectory,
+  { paint }: Pick<Terminal, 'paint'>,
+): readonly string[] {
+  return views.flatMap(({ examples }) =>
+    examples
+      ? [
+          paint(
+            'dim',
+            `${count(examples.end - examples.start, 'message')} of examples were shown before the task: --as-seen`,
+          ),
+        ]
+      : [],
+  )
 }
 
 /** The messages before a turn, as the policy was shown them. */

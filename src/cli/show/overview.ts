@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commandLine } from '../../base/core/names/program-name.ts'
+import type { Ledger } from '../../learn/learn/steps/ledger.ts'
 import { readState, type TrainingState } from '../../learn/learn/training-state.ts'
 import {
   type RunManifest,
@@ -12,6 +13,7 @@ import {
 import type { RunReader } from '../../run/store/store.ts'
 import type { Warned } from '../../run/watch/events.ts'
 import { type ReportNotes, readNotes } from '../../run/watch/run-report.ts'
+import { ledgerLine } from '../ledger-line.ts'
 import { bestModelLines } from '../model-hints.ts'
 
 /** What a step of training left in `metrics.jsonl`, as far as it is shown. */
@@ -20,6 +22,7 @@ interface Step {
   readonly reward?: number
   readonly rows?: number
   readonly trainedRows?: number
+  readonly ledger?: Ledger
 }
 
 /** What a person wants to know of a run first: what it is, what it came to, what to do next. */
@@ -51,15 +54,13 @@ const canGoOn: readonly RunStanding[] = ['stopped', 'interrupted']
 
 const goOnLine = (run: string): string => `go on       ${commandLine('resume', run)}`
 
-function trainingLines(
-  { before, after, best, step }: TrainingState,
-  steps: readonly Step[],
-): string[] {
+function trainingLines({ before, after, step }: TrainingState, steps: readonly Step[]): string[] {
   const rewards = steps.map(({ reward }) => reward).filter(value => value !== undefined)
   const last = steps.at(-1)
   const contrast = last?.rows ? (last.trainedRows ?? 0) / last.rows : undefined
-  // `best` is set by the first evaluation after the start.
-  const measured = best ? `after ${withInterval(after)}` : 'not measured since'
+  // Until the first evaluation after the start, what was measured last is the start.
+  const isMeasured = JSON.stringify(after) !== JSON.stringify(before)
+  const measured = isMeasured ? `after ${withInterval(after)}` : 'not measured since'
   return [
     `held-out success  before ${withInterval(before)}  ${measured}  (step ${step})`,
     ...(rewards.length > 1
@@ -70,6 +71,7 @@ function trainingLines(
       : [
           `contrast          ${Math.round(contrast * 100)} % of the last step's attempts could be learned from`,
         ]),
+    ...(last?.ledger ? [`tokens            ${ledgerLine(last.ledger)}`] : []),
   ]
 }
 

@@ -23,6 +23,8 @@ const ownSettings = new Set([
   'metricsPort',
   'metrics',
   'tasks',
+  'shots',
+  'demonstrations',
   'heldOut',
   'results',
   'filters',

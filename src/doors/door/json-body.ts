@@ -1,120 +1,34 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { holdLoop } from '@espalier/text/signals'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type BodyMemory, openBodyMemory } from './body-memory.ts'
-import { BodyReader } from './known-body.ts'
+import { RefusedRequest } from './refused-request.ts'
 
 /** From this many characters on, reading a body may hold the event loop for long. */
 const longBody = 2_000_000
 
-/** From this many bytes on, a body is remembered: the next one may begin with it. */
-const worthKnowing = 16 * 1024
-
 /** Brackets within brackets: deeper than any request of ours, and far from the end of the stack. */
 const deepest = 128
 
-/** A request that is refused, with the code of its answer. */
-export class RefusedRequest extends Error {
-  override name = 'RefusedRequest'
-  readonly statusCode: number
+/** Values in lists and objects: what is parsed in a moment, and more than any request of ours has. */
+const mostMembers = 1_000_000
 
-  constructor(statusCode: number, message: string) {
-    super(message)
-    this.statusCode = statusCode
-  }
-}
-
-/**
- * Reads JSON bodies. An empty one counts as no body, so that requests without content can still name
- * the required content type; one nested too deep is refused before anything recurses into it. What a
- * long one shares with the last body of the same sender is not parsed again.
- */
-export function readJsonBodies(server: FastifyInstance): void {
-  const memory = openBodyMemory()
-  server.removeContentTypeParser('application/json')
-  server.addContentTypeParser(
-    'application/json',
-    ({ routeOptions: { bodyLimit } }: FastifyRequest, payload: IncomingMessage) =>
-      readJsonBody(payload, { limit: bodyLimit ?? Number.POSITIVE_INFINITY, memory }),
-  )
-}
-
-/** How bodies are read. */
-export interface BodyOptions {
-  /** The most bytes that one may have. */
-  readonly limit: number
-  /** What is known of the bodies before. */
-  readonly memory: BodyMemory
-}
-
-/** The body of a request as JSON. */
-export async function readJsonBody(
-  payload: IncomingMessage,
-  { limit, memory }: BodyOptions,
-): Promise<unknown> {
-  const { headers, url = '' } = payload
-  const encoding = headers['content-encoding'] ?? 'identity'
-  if (encoding !== 'identity') {
-    throw new RefusedRequest(415, `send the body as it is, not as ${encoding.slice(0, 80)}`)
-  }
-  const announced = Number(headers['content-length'])
-  if (announced > limit) throw tooLong(limit)
-  const sender = announced < worthKnowing ? undefined : senderOf(url, headers)
-  const reader = new BodyReader(sender === undefined ? undefined : memory.take(sender))
-  await gather(payload, reader, limit)
-  if (sender === undefined || reader.length < worthKnowing) return readJson(reader.text())
-  const { value, known } = reader.read(readJson)
-  if (known) memory.keep(sender, known)
-  return value
-}
-
-/** What kind of content a request says it has, without parameters. */
-export function mediaTypeOf({ 'content-type': type }: IncomingHttpHeaders): string | undefined {
-  if (type === undefined || type === 'application/json') return type
-  return type.split(';')[0]!.trim().toLowerCase()
-}
-
-/** The sender of a request: its path and whatever header identifies an attempt or an account. */
-function senderOf(url: string, headers: IncomingHttpHeaders): string {
-  const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'x-espalier-attempt']
-  return JSON.stringify([url, ...names.map(name => headers[name])])
-}
-
-function tooLong(limit: number): RefusedRequest {
-  return new RefusedRequest(413, `the body is longer than ${limit} bytes`)
-}
-
-/** Gives all of a body to its reader. */
-function gather(payload: IncomingMessage, reader: BodyReader, limit: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const take = (chunk: Buffer): void => {
-      reader.take(chunk)
-      if (reader.length <= limit) return
-      payload.off('data', take)
-      reject(tooLong(limit))
-    }
-    payload.on('data', take)
-    payload.once('end', resolve)
-    payload.once('error', () => reject(new RefusedRequest(400, 'the body ended too soon')))
-    payload.resume()
-  })
-}
-
-/** Texts that a key like `__proto__` needs, in any spelling; without them no deeper check is needed. */
-const suspicious = ['__proto__', 'constructor', '\\u00']
-
-/** A body as JSON; `undefined` where it is empty. */
-function readJson(given: string): unknown {
+/** A body as JSON, bounded in depth and members before it is parsed; `undefined` if it is empty. */
+export function readJson(given: string): unknown {
   const text = given.startsWith('\uFEFF') ? given.slice(1) : given
   if (text === '') return undefined
   if (text.length > longBody) holdLoop()
-  if (depthOf(text) > deepest) {
+  const { depth, members } = shapeOf(text)
+  if (depth > deepest) {
     throw new RefusedRequest(400, `the body is nested deeper than ${deepest} levels`)
+  }
+  if (members > mostMembers) {
+    throw new RefusedRequest(413, `the body has more than ${mostMembers} values`)
   }
   const value = parse(text)
   if (suspicious.some(word => text.includes(word))) refusePoison(value)
   return value
 }
+
+/** Texts that a key like `__proto__` needs, in any spelling; without them no deeper check is needed. */
+const suspicious = ['__proto__', 'constructor', '\\u00']
 
 function parse(text: string): unknown {
   try {
@@ -137,19 +51,24 @@ function refusePoison(value: unknown): void {
 }
 
 const quote = 0x22
+const comma = 0x2c
 const backslash = 0x5c
 
-/** How deep JSON is nested; stops counting beyond what is allowed. */
-export function depthOf(json: string): number {
+/** How deep JSON is nested, and how many values it has at most; stops counting beyond what is allowed. */
+export function shapeOf(json: string): { readonly depth: number; readonly members: number } {
+  let level = 0
   let depth = 0
-  let most = 0
-  for (let at = 0; at < json.length && most <= deepest; at++) {
+  let members = 1
+  for (let at = 0; at < json.length && depth <= deepest && members <= mostMembers; at++) {
     const code = json.charCodeAt(at)
     if (code === quote) at = endOfText(json, at + 1)
-    else if (code === 0x5b || code === 0x7b) most = Math.max(most, ++depth)
-    else if (code === 0x5d || code === 0x7d) depth--
+    else if (code === comma) members++
+    else if (code === 0x5b || code === 0x7b) {
+      depth = Math.max(depth, ++level)
+      members++
+    } else if (code === 0x5d || code === 0x7d) level--
   }
-  return most
+  return { depth, members }
 }
 
 /** The quote that ends a text; most of a body is in texts, and `indexOf` is fast. */

@@ -1,17 +1,13 @@
 import type { ServeMetrics } from '../../run/settings/offered.ts'
-import { openDoor } from './door.ts'
-
-const host = '127.0.0.1'
+import { Door } from './door.ts'
 
 /** Serves metrics at `/metrics` on this machine. */
 export const serveMetrics: ServeMetrics = async (metrics, port) => {
-  const server = openDoor({ host, bodyBytes: 1024, requestSeconds: 10 })
+  const limits = { bodyBytes: 1024, requestSeconds: 10 }
+  const door = new Door({ host: '127.0.0.1', ...limits, elsewhere: 'metrics are at /metrics' })
   const type = 'text/plain; version=0.0.4; charset=utf-8'
-  server.get('/metrics', async (_, reply) => await reply.type(type).send(metrics.text()))
-  server.setNotFoundHandler(async (_, reply) => {
-    await reply.code(404).type(type).send('metrics are at /metrics\n')
-  })
-  const url = await server.listen({ port, host })
-  server.server.unref()
-  return { url: `${url}/metrics`, [Symbol.asyncDispose]: async () => await server.close() }
+  door.get('/metrics', (_, reply) => reply.send(200, type, metrics.text()))
+  const url = await door.listen(port)
+  door.server.unref()
+  return { url: `${url}/metrics`, [Symbol.asyncDispose]: () => door.close() }
 }

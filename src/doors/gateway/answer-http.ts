@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { getEventListeners } from 'node:events'
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { listenerCount } from '../../base/core/call.ts'
 import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
@@ -8,52 +8,46 @@ import { type Answerer, answerRoute, type Outlet } from '../../engine/capture/di
 import { eventStream } from '../../engine/capture/dialects/dialect.ts'
 import { RequestProblem } from '../../engine/capture/dialects/problem.ts'
 import { type DialectRoute, routeOf } from '../../engine/capture/dialects/routes.ts'
-import type { DirectReply } from '../door/direct-reply.ts'
-import { problemIn } from './tell-problems.ts'
+import type { Reply } from '../door/reply.ts'
+import type { DoorRequest, Query, RequestHead } from '../door/request.ts'
 
 /** A request of a dialect over HTTP. */
 export interface HttpExchange {
-  readonly method: string
+  readonly request: DoorRequest
   /** The path as the dialect has it. */
   readonly path: string
-  readonly query: Readonly<Record<string, unknown>>
-  readonly headers: IncomingHttpHeaders
+  readonly reply: Reply
+  /** What answers it, given its body; `id` names the answer. */
+  readonly answererOf: (asked: AskedOfModel) => Answerer & { readonly requestId?: string }
+}
+
+/** A request of a dialect that was read. */
+export interface AskedOfModel {
+  readonly route: DialectRoute
+  readonly id: string
   readonly body: unknown
-  readonly reply: DirectReply
-  /** What answers it; `id` names the answer. */
-  readonly answererOf: (
-    route: DialectRoute,
-    id: string,
-  ) => Answerer & { readonly requestId?: string }
 }
 
-/** Answers a request of a dialect, as one body or as a stream. What is wrong is told in its shape. */
+/** Answers a request of a dialect, as one body or as a stream. */
 export async function answerOverHttp(exchange: HttpExchange): Promise<void> {
-  const { reply, method, path, headers, body } = exchange
-  try {
-    const route = routeOf(method, path, headers)
-    if (!route) throw new RequestProblem('not-found', `no ${method} ${path.slice(0, 200)} here`)
-    const id = randomUUID().replaceAll('-', '')
-    const answerer = exchange.answererOf(route, id)
-    const { requestId } = answerer
-    reply.header('x-request-id', id)
-    const outlet = outletOf(reply, route, exchange.query)
-    const now = Math.floor(Date.now() / 1000)
-    const given = { body, id, now, ...(requestId !== undefined && { requestId }) }
-    await answerRoute(route, given, { answerer, outlet })
-  } catch (cause) {
-    tellProblem(cause, exchange, reply)
-  }
+  const { request, reply, path } = exchange
+  const route = dialectRouteOf(request, path)
+  const body = await request.json()
+  const id = randomUUID().replaceAll('-', '')
+  const answerer = exchange.answererOf({ route, id, body })
+  const { requestId } = answerer
+  reply.header('x-request-id', id)
+  const outlet = outletOf(reply, route, request.query)
+  const now = Math.floor(Date.now() / 1000)
+  const given = { body, id, now, ...(requestId !== undefined && { requestId }) }
+  await answerRoute(route, given, { answerer, outlet })
 }
 
-/** Tells what is wrong in the shape of the dialect that has such a path. */
-export function tellProblem(
-  cause: unknown,
-  asked: Pick<HttpExchange, 'path' | 'headers'>,
-  reply: DirectReply,
-): void {
-  const { status, body } = problemIn(cause, asked)
-  reply.send(status, json, JSON.stringify(body))
+/** The route of a dialect that has such a path. */
+export function dialectRouteOf({ method, headers }: RequestHead, path: string): DialectRoute {
+  const route = routeOf(method, path, headers)
+  if (route) return route
+  throw new RequestProblem('not-found', `no ${method} ${path.slice(0, 200)} here`)
 }
 
 const json = 'application/json; charset=utf-8'
@@ -86,11 +80,7 @@ function isUnheard(signal: AbortSignal): boolean {
 }
 
 /** Google streams a JSON list unless it is asked for events; all others stream events. */
-function outletOf(
-  reply: DirectReply,
-  { dialect }: DialectRoute,
-  { alt }: Readonly<Record<string, unknown>>,
-): Outlet {
+function outletOf(reply: Reply, { dialect }: DialectRoute, { alt }: Query): Outlet {
   const isList = dialect.streamsList === true && alt !== 'sse'
   const { raw } = reply
   let pieces = 0

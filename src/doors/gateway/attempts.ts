@@ -21,6 +21,7 @@ import { RequestProblem } from '../../engine/capture/dialects/problem.ts'
 import { isScored, scoreTree } from '../../engine/rollout/score.ts'
 import type { Estimate } from '../../engine/weigh/estimate.ts'
 import { gather } from '../../engine/weigh/gather.ts'
+import type { DiskWatch } from '../../run/store/disk-watch.ts'
 import { groupOf, type RunWriter } from '../../run/store/store.ts'
 import type { Listen } from '../../run/watch/events.ts'
 import type { AttemptRecord } from './attempt-record.ts'
@@ -52,6 +53,8 @@ export interface AttemptsOptions {
   readonly finished?: ReadonlySet<GroupId>
   /** What the run keeps of attempts besides their trees, those of earlier gateways too. @default nothing */
   readonly record?: AttemptRecord
+  /** The disk that they are kept on: while it is full, nothing is taken on. @default none */
+  readonly disk?: DiskWatch
 }
 
 /** What an attempt is opened with. */
@@ -157,11 +160,17 @@ export class Attempts implements AsyncDisposable {
     }
   }
 
+  /** Throws if nothing can be taken on now. */
+  check(): void {
+    if (this.#isClosed) throw new RequestProblem('unavailable', 'the gateway is shutting down')
+    this.#options.disk?.check()
+  }
+
   /** Opens an attempt, or throws where there are too many or its id is taken. */
   open(opening: Opening): GatewayAttempt {
     const { task, id = randomUUID(), token = mintToken(), keepsTraces = false } = opening
     const { most = 4096, context, seed, signal, listen, record } = this.#options
-    if (this.#isClosed) throw new RequestProblem('unavailable', 'the gateway is shutting down')
+    this.check()
     if (this.#attempts.has(id) || record?.has(id)) {
       throw new RequestProblem('conflict', `there is an attempt called "${id}" already`)
     }
@@ -228,7 +237,7 @@ export class Attempts implements AsyncDisposable {
     call: ChatCall & { readonly model: string; readonly id: string },
   ): Promise<readonly ChatAnswer[]> {
     const { clock } = this.#options.context
-    if (this.#isClosed) throw new RequestProblem('unavailable', 'the gateway is shutting down')
+    this.check()
     const { capture } = liveOf(attempt)
     attempt.requests++
     attempt.running++
@@ -262,7 +271,9 @@ export class Attempts implements AsyncDisposable {
    * An attempt ends once: throws where it ended otherwise than this says, so that nothing is dropped in silence.
    */
   async close(attempt: GatewayAttempt, said: CaptureEnding = {}): Promise<void> {
-    refuseOther(attempt, said, await this.#end(attempt, said))
+    const ending = this.#end(attempt, said)
+    // Its end is written when there is room; asked again then, it is acknowledged.
+    refuseOther(attempt, said, await (this.#options.disk?.unlessFull(ending) ?? ending))
   }
 
   /** Closes an attempt where it is open, and forgets it, so that its name is free. */
@@ -274,7 +285,9 @@ export class Attempts implements AsyncDisposable {
 
   /** Closes attempts that have not been heard of for too long. */
   closeIdle(): void {
-    const { idleSeconds = 600, context } = this.#options
+    const { idleSeconds = 600, context, disk } = this.#options
+    // Whoever is refused now is not silent.
+    if (disk?.isFull) for (const each of this.#attempts.values()) each.lastUsed = context.clock()
     const since = context.clock() - idleSeconds
     for (const attempt of this.#attempts.values()) {
       const isIdle = attempt.state === 'open' && attempt.running === 0 && attempt.lastUsed < since

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Json, TaskId } from '../../base/core/ids.ts'
 import { RequestProblem } from '../../engine/capture/dialects/problem.ts'
+import { type Door, everybody } from '../door/door.ts'
+import type { RequestHead } from '../door/request.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
 import type { GatewayAttempt } from './attempts.ts'
 import type { Gateway } from './gateway.ts'
@@ -25,37 +26,35 @@ const closing = z
     error: 'an attempt that failed is not scored: send a reward or what failed, not both',
   })
 
-interface WithId {
-  Params: { readonly id: string }
-}
-
 /** Adds the paths that attempts are opened, rewarded, closed and listed on. */
-export function addControlRoutes(server: FastifyInstance, gateway: Gateway): void {
+export function addControlRoutes(door: Door, gateway: Gateway): void {
   const { attempts, readTask } = gateway
-  const guarded = guardWith(gateway.secrets)
-  server.post('/attempts', guarded('control'), async (request, reply) => {
-    const { id, task, data } = parse(opening, request.body)
+  const guarded = guardWith(gateway)
+  door.post('/attempts', guarded('control'), async (request, reply) => {
+    const { id, task, data } = parse(opening, await request.json())
     const attempt = attempts.open({
       ...(id !== undefined && { id: checkName(id) }),
       task: readTask(checkName(task) as TaskId, data),
     })
     const { token } = attempt
-    await reply.code(201).send({ ...toRecord(attempt), token, urls: urlsOf(request, attempt.id) })
+    reply.status = 201
+    return { ...toRecord(attempt), token, urls: urlsOf(request, attempt.id) }
   })
-  server.get('/attempts', guarded('read'), async () => ({
+  door.get('/attempts', guarded('read'), async () => ({
     attempts: attempts.list().map(toRecord),
   }))
-  server.get<WithId>('/attempts/:id', guarded('read'), async ({ params }) =>
+  door.get('/attempts/:id', guarded('read'), async ({ params }) =>
     toRecord(findAttempt(gateway, params.id)),
   )
-  server.post<WithId>('/attempts/:id/reward', guarded('control'), async ({ params, body }) => {
-    const attempt = findAttempt(gateway, params.id)
-    attempts.postReward(attempt, parse(rewarding, body).reward)
+  door.post('/attempts/:id/reward', guarded('control'), async request => {
+    const { reward } = parse(rewarding, await request.json())
+    const attempt = findAttempt(gateway, request.params.id)
+    attempts.postReward(attempt, reward)
     return toRecord(attempt)
   })
-  server.post<WithId>('/attempts/:id/close', guarded('control'), async ({ params, body }) => {
-    const { reward, report, failed } = parse(closing, body ?? {})
-    const attempt = findAttempt(gateway, params.id)
+  door.post('/attempts/:id/close', guarded('control'), async request => {
+    const { reward, report, failed } = parse(closing, (await request.json()) ?? {})
+    const attempt = findAttempt(gateway, request.params.id)
     await attempts.close(attempt, {
       ...(reward !== undefined && { reward }),
       ...(report !== undefined && { report: report as Json }),
@@ -65,11 +64,11 @@ export function addControlRoutes(server: FastifyInstance, gateway: Gateway): voi
     })
     return toRecord(attempt)
   })
-  addGroupRoutes(server, gateway, guarded)
+  addGroupRoutes(door, gateway, guarded)
 }
 
-function addGroupRoutes(server: FastifyInstance, { attempts }: Gateway, guarded: Guarded): void {
-  server.get('/groups', guarded('read'), async () => ({
+function addGroupRoutes(door: Door, { attempts }: Gateway, guarded: Guarded): void {
+  door.get('/groups', guarded('read'), async () => ({
     finished: attempts.groups.finished,
     open: attempts.groups.open.map(({ id, task, members, running }) => ({
       id,
@@ -78,15 +77,14 @@ function addGroupRoutes(server: FastifyInstance, { attempts }: Gateway, guarded:
       running,
     })),
   }))
-  server.post<{ Params: { readonly task: string } }>(
-    '/groups/:task/close',
-    guarded('control'),
-    async ({ params }) => {
-      const groups = await attempts.groups.close(params.task as TaskId)
-      return { written: groups.length > 0 }
-    },
-  )
-  server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'ok' }))
+  door.post('/groups/:task/close', guarded('control'), async ({ params }) => {
+    const groups = await attempts.groups.close(params.task as TaskId)
+    return { written: groups.length > 0 }
+  })
+  door.get('/health', { admit: everybody }, () => {
+    attempts.check()
+    return { status: 'ok' }
+  })
 }
 
 /** The public record of an attempt: everything but its token and its messages. */
@@ -107,9 +105,10 @@ function toRecord(attempt: GatewayAttempt): object {
   }
 }
 
-/** The base URLs that clients of each dialect are given. */
-function urlsOf({ protocol, host }: FastifyRequest, id: string): object {
-  const base = `${protocol}://${host}/attempts/${encodeURIComponent(id)}`
+/** The base URLs that clients of each dialect are given; a proxy in front may speak TLS. */
+function urlsOf({ headers }: RequestHead, id: string): object {
+  const protocol = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http'
+  const base = `${protocol}://${headers.host}/attempts/${encodeURIComponent(id)}`
   return { openai: `${base}/v1`, anthropic: base, google: base }
 }
 

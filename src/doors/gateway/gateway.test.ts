@@ -152,7 +152,8 @@ describe('who may use a gateway', () => {
   })
 
   it('refuses other hosts, other pages, large bodies, and listening openly without a token', async () => {
-    const { url, send } = await openSaying([], { bodyBytes: 1000 })
+    const { url, send, open } = await openSaying([], { bodyBytes: 1000 })
+    const { token } = await open('t')
     const statusOf = async (headers: Record<string, string>) => {
       const asked = httpRequest(`${url}/attempts`, { headers }).end()
       const [answer] = (await once(asked, 'response')) as [{ statusCode: number; resume(): void }]
@@ -162,7 +163,7 @@ describe('who may use a gateway', () => {
     expect(await statusOf({ host: 'evil.example' })).toBe(400)
     expect(await statusOf({ origin: 'http://evil.example' })).toBe(403)
     const large = { ...hello, max_tokens: 5, user: 'x'.repeat(2000) }
-    expect(await send('/v1/messages', large)).toMatchObject({
+    expect(await send('/v1/messages', large, bearer(token))).toMatchObject({
       status: 413,
       body: { error: { type: 'request_too_large' } },
     })

@@ -9,13 +9,14 @@ import { openRun } from '../../run/run/open-run-folder.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import type { OptionsOf, RunOptions } from '../../run/run/roll-options.ts'
 import { checkOptions } from '../../run/settings/check-options.ts'
+import { DiskWatch } from '../../run/store/disk-watch.ts'
 import { isRun, readManifest } from '../../run/store/run-folder.ts'
 import { groupOf } from '../../run/store/store.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import { tasksById } from '../../run/tasks/tasks-by-id.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
-import { openAttemptRecord } from './attempt-record.ts'
+import { type AttemptRecord, openAttemptRecord } from './attempt-record.ts'
 import { elsewhere } from './elsewhere.ts'
 import { checkEnding } from './endings.ts'
 import type { Gateway } from './gateway.ts'
@@ -91,7 +92,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   const inner = openGateway({
     parts: kept?.parts ?? opened.parts,
     tasks: byId,
-    ...(kept && { record: kept.record }),
+    ...(kept && { record: kept.record, disk: kept.disk }),
     ...(options.secrets && { secrets: options.secrets }),
     ...(options.attempts !== undefined && { most: options.attempts }),
     ...(options.idleSeconds !== undefined && { idleSeconds: options.idleSeconds }),
@@ -126,9 +127,13 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
     async [Symbol.asyncDispose]() {
       await inner.attempts.drain(graceSeconds)
       await server[Symbol.asyncDispose]()
-      await inner[Symbol.asyncDispose]()
-      await kept?.finish()
-      await close()
+      kept?.disk.end()
+      try {
+        await inner[Symbol.asyncDispose]()
+        await kept?.finish()
+      } finally {
+        await close()
+      }
     },
   }
 }
@@ -157,15 +162,22 @@ async function keepIn(
 ) {
   const { config = { policy: given.policy.name } } = options
   const resumes = isRun(out) && (await readManifest(out)).kind === 'gateway'
-  const run = await openRun(given, { out, kind: 'gateway', config, unfinished: 'restart', resumes })
+  const disk = new DiskWatch(options.tell && { tell: options.tell })
+  const record = { out, kind: 'gateway', config, unfinished: 'restart', resumes, disk } as const
+  const run = await openRun(given, record)
   const observed = await openObserved(given, { ...options, out })
   const { known, finished } = run.parts
+  const names = await openAttemptRecord(out, {
+    isLoose: tree => known?.has(tree) === true,
+    isGathered: tree => finished?.has(groupOf(tree)) === true,
+    isKnown,
+  })
   return {
-    record: await openAttemptRecord(out, {
-      isLoose: tree => known?.has(tree) === true,
-      isGathered: tree => finished?.has(groupOf(tree)) === true,
-      isKnown,
-    }),
+    disk,
+    record: {
+      ...names,
+      keep: (attempt, tree) => disk.keep(() => names.keep(attempt, tree)),
+    } satisfies AttemptRecord,
     parts: { ...given, ...run.parts, listen: observed.parts.listen! } satisfies RollParts,
     async finish() {
       await run.finish()
@@ -183,7 +195,16 @@ function openLater() {
   const opened: AsyncDisposable[] = []
   let isKept = false
   const close = async (): Promise<void> => {
-    for (const each of opened.splice(0).toReversed()) await each[Symbol.asyncDispose]()
+    const ends = opened.splice(0).toReversed()
+    let failure: unknown
+    for (const each of ends) {
+      try {
+        await each[Symbol.asyncDispose]()
+      } catch (error) {
+        failure ??= error
+      }
+    }
+    if (failure !== undefined) throw failure
   }
   return {
     add<T extends AsyncDisposable>(each: T): T {

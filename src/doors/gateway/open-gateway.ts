@@ -11,7 +11,7 @@ import type { Secrets } from './secrets.ts'
 
 /** What a gateway is opened with. */
 export interface OpenGatewayOptions
-  extends Pick<AttemptsOptions, 'most' | 'idleSeconds' | 'record'> {
+  extends Pick<AttemptsOptions, 'most' | 'idleSeconds' | 'record' | 'disk'> {
   readonly parts: RollParts
   readonly secrets?: Secrets
   /** Tasks that attempts may name without sending their data. */
@@ -23,7 +23,7 @@ export interface OpenGatewayOptions
 
 /** Opens a gateway over the parts of a run; disposing of it ends every attempt and writes its group. */
 export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposable {
-  const { parts, secrets = {}, onGroup, most, idleSeconds, record } = options
+  const { parts, secrets = {}, onGroup, most, idleSeconds, record, disk } = options
   const { environment, policy, renderer } = parts
   for (const secret of Object.values(secrets)) keepSecret(secret)
   const lanes = openLanes(laneLimits(parts))
@@ -44,6 +44,7 @@ export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposa
     ...(most !== undefined && { most }),
     ...(idleSeconds !== undefined && { idleSeconds }),
     ...(record && { record }),
+    ...(disk && { disk }),
   })
   const { ids } = policy.capabilities
   return {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { TaskId } from '../../base/core/ids.ts'
+import { type Door, everybody } from '../door/door.ts'
+import type { Reply } from '../door/reply.ts'
 import { checkName } from './attempt-names.ts'
 import { type GatewayAttempt, mintToken } from './attempts.ts'
 import { parse } from './control-routes.ts'
@@ -15,28 +16,26 @@ const sessionBody = z.looseObject({
   metadata: z.record(z.string(), z.json()).nullish(),
 })
 
-interface WithId {
-  Params: { readonly id: string }
-  Querystring: { readonly include_messages?: string }
-}
-
 /**
- * Adds the paths of OpenEnv's capture server. A session's id is the key that its agent sends: the
+ * Adds the paths of OpenEnv's capture door. A session's id is the key that its agent sends: the
  * token of an attempt, whose name and task are others, since those are written and shown (H4). The
  * metadata's `task_id` groups attempts.
  */
-export function addOpenEnvRoutes(server: FastifyInstance, gateway: Gateway): void {
+export function addOpenEnvRoutes(door: Door, gateway: Gateway): void {
   const { attempts, readTask, model } = gateway
-  const guarded = guardWith(gateway.secrets, { changesNothing: true })
-  server.get('/openenv/health', { config: { needsNoToken: true } }, async () => ({
-    status: 'ok',
-    model,
-    capture_level: gateway.capture,
-    rollout_type: gateway.capture === 'tokens' ? 'train' : 'eval',
-    sessions: attempts.openCount,
-  }))
-  server.post('/openenv/sessions', guarded('control'), async ({ body }) => {
-    const { session_id: given, metadata } = parse(sessionBody, body ?? {})
+  const guarded = guardWith(gateway, { changesNothing: true })
+  door.get('/openenv/health', { admit: everybody }, () => {
+    attempts.check()
+    return {
+      status: 'ok',
+      model,
+      capture_level: gateway.capture,
+      rollout_type: gateway.capture === 'tokens' ? 'train' : 'eval',
+      sessions: attempts.openCount,
+    }
+  })
+  door.post('/openenv/sessions', guarded('control'), async request => {
+    const { session_id: given, metadata } = parse(sessionBody, (await request.json()) ?? {})
     const token = checkName(given || mintToken())
     const task = metadata?.task_id
     attempts.open({
@@ -54,32 +53,26 @@ export function addOpenEnvRoutes(server: FastifyInstance, gateway: Gateway): voi
       model,
     }
   })
-  server.get('/openenv/sessions', guarded('read'), async () => ({
+  door.get('/openenv/sessions', guarded('read'), async () => ({
     sessions: attempts.list().map(attempt => toStatus(attempt, attempt.id)),
   }))
-  addSessionRoutes(server, gateway, guarded)
+  addSessionRoutes(door, gateway, guarded)
 }
 
-function addSessionRoutes(
-  server: FastifyInstance,
-  { attempts, capture }: Gateway,
-  guarded: Guarded,
-): void {
+function addSessionRoutes(door: Door, { attempts, capture }: Gateway, guarded: Guarded): void {
   /** By its key, or by the name that it is listed under; an answer repeats what it was asked by. */
   const sessionOf = (id: string): GatewayAttempt | undefined =>
     attempts.byToken(id) ?? attempts.get(id)
-  const found = async (
-    id: string,
-    reply: FastifyReply,
-    answer: (attempt: GatewayAttempt) => unknown,
-  ): Promise<unknown> => {
+  const found = (id: string, reply: Reply, answer: (attempt: GatewayAttempt) => object): object => {
     const attempt = sessionOf(id)
-    return attempt ? answer(attempt) : await reply.code(404).send({ error: 'unknown session' })
+    if (attempt) return answer(attempt)
+    reply.status = 404
+    return { error: 'unknown session' }
   }
-  server.get<WithId>('/openenv/sessions/:id', guarded('read'), ({ params }, reply) =>
+  door.get('/openenv/sessions/:id', guarded('read'), ({ params }, reply) =>
     found(params.id, reply, attempt => toStatus(attempt, params.id)),
   )
-  server.get<WithId>('/openenv/sessions/:id/rollout', guarded('read'), ({ params, query }, reply) =>
+  door.get('/openenv/sessions/:id/rollout', guarded('read'), ({ params, query }, reply) =>
     found(params.id, reply, attempt =>
       toRollout(attempt, {
         session: params.id,
@@ -88,13 +81,13 @@ function addSessionRoutes(
       }),
     ),
   )
-  server.get<WithId>('/openenv/sessions/:id/trace_entries', guarded('read'), ({ params }, reply) =>
+  door.get('/openenv/sessions/:id/trace_entries', guarded('read'), ({ params }, reply) =>
     found(params.id, reply, attempt => ({
       session_id: params.id,
       entries: (attempt.traces ?? []).map((trace, index) => toEntry(trace, index)),
     })),
   )
-  server.delete<WithId>('/openenv/sessions/:id', guarded('control'), async ({ params }) => {
+  door.delete('/openenv/sessions/:id', guarded('control'), async ({ params }) => {
     const attempt = sessionOf(params.id)
     if (!attempt) return { deleted: false }
     await attempts.remove(attempt)

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { TaskId } from '../../base/core/ids.ts'
 import type { ChatFinish } from '../../engine/capture/contract.ts'
 import { RequestProblem } from '../../engine/capture/dialects/problem.ts'
+import { type Door, everybody } from '../door/door.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
+import type { Query } from '../door/request.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
 import type { GatewayAttempt } from './attempts.ts'
 import { parse } from './control-routes.ts'
@@ -18,22 +20,20 @@ const sessionBody = z.looseObject({
 
 const idsBody = z.looseObject({ session_ids: z.array(z.string()).max(10_000).default([]) })
 
-interface WithId {
-  Params: { readonly id: string }
-  Querystring: { readonly since?: string; readonly limit?: string }
-}
-
 /**
  * Adds the paths of rLLM's model gateway: a session is an attempt, a trace is an answer. The task
  * that groups them is the metadata's `task_id`, or else the session's name up to its last colon,
  * which is how rLLM names the rollouts of one task.
  */
-export function addRllmRoutes(server: FastifyInstance, gateway: Gateway): void {
+export function addRllmRoutes(door: Door, gateway: Gateway): void {
   const { attempts, readTask, model } = gateway
-  const guarded = guardWith(gateway.secrets, { changesNothing: true })
-  server.get('/rllm/health', { config: { needsNoToken: true } }, async () => ({ status: 'ok' }))
-  server.post('/rllm/sessions', guarded('control'), async ({ body }) => {
-    const { session_id: given, metadata } = parse(sessionBody, body ?? {})
+  const guarded = guardWith(gateway, { changesNothing: true })
+  door.get('/rllm/health', { admit: everybody }, () => {
+    attempts.check()
+    return { status: 'ok' }
+  })
+  door.post('/rllm/sessions', guarded('control'), async request => {
+    const { session_id: given, metadata } = parse(sessionBody, (await request.json()) ?? {})
     const id = checkName(given || randomUUID())
     const task = metadata?.task_id
     const name = typeof task === 'string' ? task : id.replace(/:[^:]*$/, '')
@@ -45,45 +45,44 @@ export function addRllmRoutes(server: FastifyInstance, gateway: Gateway): void {
     })
     return { session_id: id, url: `/sessions/${id}/v1` }
   })
-  server.get<WithId>('/rllm/sessions', guarded('read'), async ({ query }) =>
+  door.get('/rllm/sessions', guarded('read'), async ({ query }) =>
     within(attempts.list(), query, ({ opened }) => opened).map(toSession),
   )
-  server.get<WithId>('/rllm/sessions/:id', guarded('read'), async ({ params }) =>
+  door.get('/rllm/sessions/:id', guarded('read'), async ({ params }) =>
     toSession(findAttempt(gateway, params.id)),
   )
-  server.get<WithId>('/rllm/sessions/:id/traces', guarded('read'), async ({ params, query }) =>
+  door.get('/rllm/sessions/:id/traces', guarded('read'), async ({ params, query }) =>
     tracesOf(findAttempt(gateway, params.id), query),
   )
-  server.delete<WithId>('/rllm/sessions/:id', guarded('control'), async ({ params }) => ({
+  door.delete('/rllm/sessions/:id', guarded('control'), async ({ params }) => ({
     deleted: await remove(gateway, [params.id]),
   }))
-  server.post('/rllm/sessions/batch_delete', guarded('control'), async ({ body }) => ({
-    deleted: await remove(gateway, parse(idsBody, body ?? {}).session_ids),
+  door.post('/rllm/sessions/batch_delete', guarded('control'), async request => ({
+    deleted: await remove(gateway, parse(idsBody, (await request.json()) ?? {}).session_ids),
   }))
-  server.get<WithId>('/rllm/traces/:id', guarded('read'), async ({ params }) => {
+  door.get('/rllm/traces/:id', guarded('read'), async ({ params }) => {
     for (const attempt of attempts.list()) {
       const trace = attempt.traces?.find(({ id }) => id === params.id)
       if (trace) return toTrace(attempt, trace)
     }
     throw new RequestProblem('not-found', `there is no trace ${JSON.stringify(params.id)}`)
   })
-  server.post('/rllm/traces/query', guarded('read'), async ({ body }) =>
-    parse(idsBody, body ?? {})
+  door.post('/rllm/traces/query', guarded('read'), async request =>
+    parse(idsBody, (await request.json()) ?? {})
       .session_ids.flatMap(id => attempts.get(id) ?? [])
       .flatMap(attempt => tracesOf(attempt, {})),
   )
-  server.post('/rllm/admin/flush', guarded('control'), async () => ({ status: 'flushed' }))
+  door.post('/rllm/admin/flush', guarded('control'), async () => ({ status: 'flushed' }))
   const worker = { worker_id: 'policy', url: '', api_path: '/v1', model_name: model }
-  server.get('/rllm/admin/workers', guarded('read'), async () => [
+  door.get('/rllm/admin/workers', guarded('read'), async () => [
     { ...worker, weight: 1, healthy: true, active_requests: 0 },
   ])
-  server.post('/rllm/admin/workers', guarded('control'), refuseWorker)
+  door.post('/rllm/admin/workers', guarded('control'), refuseWorker)
 }
 
 /** Refuses to add servers: the policy is fixed when the gateway starts, since its tokenizer must be known. */
-async function refuseWorker(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const error = 'the policy is named with --policy when the gateway starts'
-  await reply.code(400).send({ error })
+function refuseWorker(): never {
+  throw new RefusedRequest(400, 'the policy is named with --policy when the gateway starts')
 }
 
 /** Deletes sessions: attempts that run are closed first. Gives how many traces went with them. */
@@ -102,13 +101,13 @@ function toSession({ id, traces, opened, metadata }: GatewayAttempt): object {
   return { session_id: id, trace_count: traces?.length ?? 0, created_at: opened, metadata }
 }
 
-function tracesOf(attempt: GatewayAttempt, query: WithId['Querystring']): readonly object[] {
+function tracesOf(attempt: GatewayAttempt, query: Query): readonly object[] {
   return within(attempt.traces ?? [], query, ({ at }) => at).map(trace => toTrace(attempt, trace))
 }
 
 function within<T>(
   list: readonly T[],
-  { since, limit }: WithId['Querystring'],
+  { since, limit }: Query,
   timeOf: (item: T) => number,
 ): readonly T[] {
   const from = since === undefined ? Number.NEGATIVE_INFINITY : Number(since)

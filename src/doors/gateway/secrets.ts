@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyRequest } from 'fastify'
 import { RequestProblem } from '../../engine/capture/dialects/problem.ts'
+import type { RouteOptions } from '../door/door.ts'
 import { bearerOf, isSameSecret } from '../door/token.ts'
+import type { Gateway } from './gateway.ts'
 
 /** What a request wants to do, each with a secret of its own. */
 export type Area = 'model' | 'control' | 'read'
@@ -56,13 +57,24 @@ function neededFor(area: Area, { control, model, read }: Secrets): readonly stri
 }
 
 /** Makes the route options that check the secret of an area. */
-export type Guarded = (area: Area) => object
+export type Guarded = (area: Exclude<Area, 'model'>) => RouteOptions
 
-/** Makes route options from secrets; with them the door itself asks for no token. */
-export function guardWith(secrets: Secrets, config: object = {}): Guarded {
+/**
+ * Makes route options that ask for a gateway's secrets; with them the door itself asks for no token.
+ * The token of an attempt opens none of these routes, not even if they are open to everybody.
+ */
+export function guardWith({ secrets, attempts }: Gateway, options: RouteOptions = {}): Guarded {
   return area => ({
-    config: { needsNoToken: true, ...config },
-    onRequest: async ({ headers }: FastifyRequest) =>
-      checkSecret(area, secrets, credentialOf(headers)),
+    ...options,
+    admit({ headers }) {
+      const given = credentialOf(headers)
+      if (given !== undefined && attempts.byToken(given)) {
+        throw new RequestProblem(
+          'forbidden',
+          `${messages[area]}; that of an attempt is not for this`,
+        )
+      }
+      checkSecret(area, secrets, given)
+    },
   })
 }

@@ -1,10 +1,10 @@
-import { openDoor } from '../door/door.ts'
+import { Door } from '../door/door.ts'
 import { addControlRoutes } from './control-routes.ts'
 import type { Gateway } from './gateway.ts'
-import { modelRoutes } from './model-routes.ts'
+import { addModelRoutes } from './model-routes.ts'
 import { addOpenEnvRoutes } from './openenv-routes.ts'
 import { addRllmRoutes } from './rllm-routes.ts'
-import { tellProblems } from './tell-problems.ts'
+import { problemTeller } from './tell-problems.ts'
 
 /** Where a gateway listens. */
 export interface GatewayServerOptions {
@@ -29,17 +29,16 @@ export async function serveGateway(
 ): Promise<GatewayServer> {
   const { port = 8700, host = '127.0.0.1', bodyBytes, allowedHosts } = options
   const { control } = gateway.secrets
-  const server = openDoor({
+  const door = new Door({
     host,
-    direct: modelRoutes(gateway),
+    tell: problemTeller('words'),
     ...(control !== undefined && { token: control }),
     ...(bodyBytes !== undefined && { bodyBytes }),
     ...(allowedHosts && { allowedHosts }),
   })
-  tellProblems(server, 'words')
-  addControlRoutes(server, gateway)
-  addRllmRoutes(server, gateway)
-  addOpenEnvRoutes(server, gateway)
-  const url = await server.listen({ port, host })
-  return { url, [Symbol.asyncDispose]: async () => await server.close() }
+  addModelRoutes(door, gateway)
+  addControlRoutes(door, gateway)
+  addRllmRoutes(door, gateway)
+  addOpenEnvRoutes(door, gateway)
+  return { url: await door.listen(port), [Symbol.asyncDispose]: () => door.close() }
 }

@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { describeCause } from '../../base/core/failure.ts'
 import { unpackFolder } from '../../worlds/workspaces/archive.ts'
@@ -13,8 +12,10 @@ import {
 } from '../../worlds/workspaces/contract.ts'
 import { mostArchive, sandboxProtocol } from '../../worlds/workspaces/remote.ts'
 import { removeTree } from '../../worlds/workspaces/trees.ts'
-import { openDoor } from '../door/door.ts'
-import { RefusedRequest } from '../door/json-body.ts'
+import { Door, everybody, statusOf } from '../door/door.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
+import type { Reply } from '../door/reply.ts'
+import type { RequestHead } from '../door/request.ts'
 import type { HostServer, HostServerOptions } from './server.ts'
 
 /** Where the server listens, who may use it, and how much it keeps. */
@@ -24,6 +25,9 @@ export interface SandboxServerOptions extends HostServerOptions {
   /** Seconds after which a workspace that nobody uses is ended. @default 3600 */
   readonly idleSeconds?: number
 }
+
+/** How archives are sent. */
+const tar = 'application/x-tar'
 
 /** What a system takes as a word of a command, a variable or a path. */
 const word = z.string().refine(text => !text.includes('\0'), 'it has a NUL character')
@@ -47,34 +51,27 @@ export async function serveSandbox(
   workspaces: Workspaces,
   options: SandboxServerOptions = {},
 ): Promise<HostServer> {
-  const door = { ...options, host: options.host ?? '127.0.0.1' }
-  const server = openDoor({ ...door, bodyBytes: mostArchive, requestSeconds: 1800 })
-  server.addContentTypeParser('application/x-tar', { parseAs: 'buffer' }, (_, body, done) =>
-    done(null, body),
-  )
-  server.setErrorHandler(async (cause, _request, reply) => {
-    await reply.code(statusOf(cause)).send({ error: describeCause(cause) })
-  })
+  const limits = { bodyBytes: mostArchive, requestSeconds: 1800 }
+  const door = new Door({ ...options, host: options.host ?? '127.0.0.1', ...limits, tell })
   const open = new OpenWorkspaces(workspaces, options)
-  addRoutes(server, open)
-  const url = await server.listen({ port: options.port ?? 8100, host: door.host })
+  addRoutes(door, open)
+  const url = await door.listen(options.port ?? 8100)
   return {
     url,
     async [Symbol.asyncDispose]() {
-      await server.close()
+      await door.close()
       await open[Symbol.asyncDispose]()
     },
   }
 }
 
 /** 500 says that this machine failed; what cannot be done as it was asked is the client's mistake. */
-function statusOf(cause: unknown): number {
-  if (cause instanceof ImpossibleError) return 400
-  const { statusCode = 500 } = cause as { readonly statusCode?: number }
-  return statusCode
+function tell(cause: unknown, _request: RequestHead, reply: Reply): void {
+  reply.status = cause instanceof ImpossibleError ? 400 : statusOf(cause)
+  reply.give({ error: describeCause(cause) })
 }
 
-function addRoutes(server: FastifyInstance, open: OpenWorkspaces): void {
+function addRoutes(door: Door, open: OpenWorkspaces): void {
   const { name, isolation, buildsImages } = open.workspaces
   const about = {
     protocol: sandboxProtocol,
@@ -82,42 +79,42 @@ function addRoutes(server: FastifyInstance, open: OpenWorkspaces): void {
     isolation,
     ...(buildsImages && { buildsImages }),
   }
-  server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'healthy' }))
-  server.get('/', async () => about)
-  server.post('/images', async ({ body }) => ({ id: await open.keepImage(archiveOf(body)) }))
-  server.post('/workspaces', async ({ body }, reply) => {
-    const { image, ...rest } = parse(opening, body)
+  door.get('/health', { admit: everybody }, async () => ({ status: 'healthy' }))
+  door.get('/', async () => about)
+  door.post('/images', async request => ({
+    id: await open.keepImage(await request.bytes(tar)),
+  }))
+  door.post('/workspaces', async (request, reply) => {
+    const { image, ...rest } = parse(opening, await request.json())
     const from = image && ('name' in image ? image : { build: open.image(image.uploaded) })
     const source = { ...rest, puts: [], ...(from && { image: from }) }
     return { id: await open.add(() => open.workspaces.open(source, { signal: gone(reply) })) }
   })
-  server.put<OfId>('/workspaces/:id/files', async ({ params, query, body }, reply) => {
-    const { to } = parse(z.object({ to: path }), query)
-    await open.with(params.id, async workspace => {
-      await unpacked(archiveOf(body), from => workspace.put({ from, to }, { signal: gone(reply) }))
+  door.put('/workspaces/:id/files', async (request, reply) => {
+    const { id } = request.params
+    const { to } = parse(z.object({ to: path }), request.query)
+    const archive = await request.bytes(tar)
+    await open.with(id, async workspace => {
+      await unpacked(archive, from => workspace.put({ from, to }, { signal: gone(reply) }))
     })
-    return { id: params.id }
+    return { id }
   })
-  server.post<OfId>('/workspaces/:id/run', async ({ params, body }, reply) => {
-    const { command, input, ...rest } = parse(running, body)
+  door.post('/workspaces/:id/run', async (request, reply) => {
+    const { command, input, ...rest } = parse(running, await request.json())
     const given = input === undefined ? {} : { input: Buffer.from(input, 'base64') }
-    return await open.with(params.id, workspace =>
+    return await open.with(request.params.id, workspace =>
       workspace.run(command, { ...rest, ...given, signal: gone(reply) }),
     )
   })
-  server.post<OfId>('/workspaces/:id/fork', async ({ params }, reply) =>
+  door.post('/workspaces/:id/fork', async ({ params }, reply) =>
     open.with(params.id, async workspace => ({
       id: await open.add(() => workspace.fork({ signal: gone(reply) })),
     })),
   )
-  server.delete<OfId>('/workspaces/:id', async ({ params }) => {
+  door.delete('/workspaces/:id', async ({ params }) => {
     await open.end(params.id)
     return { id: params.id }
   })
-}
-
-interface OfId {
-  readonly Params: { readonly id: string }
 }
 
 interface OpenWorkspace {
@@ -212,7 +209,7 @@ class OpenWorkspaces implements AsyncDisposable {
 }
 
 /** Aborts when the client goes away before its answer, so that its request is stopped. */
-function gone(reply: FastifyReply): AbortSignal {
+function gone(reply: Reply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) controller.abort(new Error('the client went away'))
@@ -228,11 +225,6 @@ async function unpacked(archive: Buffer, work: (folder: string) => Promise<void>
   } finally {
     await removeTree(folder)
   }
-}
-
-function archiveOf(body: unknown): Buffer {
-  if (Buffer.isBuffer(body)) return body
-  throw new RefusedRequest(415, 'send a tar archive as application/x-tar')
 }
 
 function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {

@@ -1,8 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { describeCause } from '../../base/core/failure.ts'
 import { packageVersion } from '../../base/core/process/package-version.ts'
-import { openDoor } from '../door/door.ts'
+import { Door, everybody, statusOf } from '../door/door.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
+import type { Reply } from '../door/reply.ts'
+import type { RequestHead } from '../door/request.ts'
 import { FullError, type Host, type HostSession } from './host.ts'
 import { answerRpc, readRpc, rpcCodes, rpcError, rpcResult } from './mcp.ts'
 import { openingOf, wantedTask } from './openenv-messages.ts'
@@ -31,33 +33,34 @@ const bodyBytes = 4 * 2 ** 20
 
 /** Serves an environment as an OpenEnv server and as an MCP server, at one address. */
 export async function serveHost(host: Host, options: HostServerOptions = {}): Promise<HostServer> {
-  const door = { ...options, host: options.host ?? '127.0.0.1' }
-  const server = openDoor({ ...door, bodyBytes })
-  server.setErrorHandler(async (cause, _request, reply) => {
-    const { statusCode } = cause as { statusCode?: number }
-    const code = cause instanceof NotServedError ? 400 : (statusCode ?? 500)
-    await reply.code(code).send({ detail: describeCause(cause) })
-  })
-  addAbout(server, host)
-  addTasks(server, host)
-  addMcp(server, host)
-  const endSockets = addSockets(server.server, host, { ...door, bytes: bodyBytes })
-  const url = await server.listen({ port: options.port ?? 8000, host: door.host })
+  const entry = { ...options, host: options.host ?? '127.0.0.1' }
+  const door = new Door({ ...entry, bodyBytes, tell })
+  addAbout(door, host)
+  addTasks(door, host)
+  addMcp(door, host)
+  const endSockets = addSockets(door.server, host, { ...entry, bytes: bodyBytes })
+  const url = await door.listen(options.port ?? 8000)
   return {
     url,
     async [Symbol.asyncDispose]() {
       endSockets()
-      await server.close()
+      await door.close()
       await host[Symbol.asyncDispose]()
     },
   }
 }
 
-function addAbout(server: FastifyInstance, host: Host): void {
+/** As OpenEnv's own server tells what is wrong. */
+function tell(cause: unknown, _request: RequestHead, reply: Reply): void {
+  reply.status = cause instanceof NotServedError ? 400 : statusOf(cause)
+  reply.give({ detail: describeCause(cause) })
+}
+
+function addAbout(door: Door, host: Host): void {
   const { name } = host.environment
-  server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'healthy' }))
-  server.get('/schema', async () => openEnvSchemas)
-  server.get('/metadata', async () => ({
+  door.get('/health', { admit: everybody }, async () => ({ status: 'healthy' }))
+  door.get('/schema', async () => openEnvSchemas)
+  door.get('/metadata', async () => ({
     name,
     description: `The environment ${name}, served by Espalier: its actions are calls of tools.`,
     readme_content: null,
@@ -65,15 +68,16 @@ function addAbout(server: FastifyInstance, host: Host): void {
     author: null,
     documentation_url: null,
   }))
-  server.get('/state', async () => ({ episode_id: null, step_count: 0 }))
-  server.post('/reset', async ({ body }) => {
+  door.get('/state', async () => ({ episode_id: null, step_count: 0 }))
+  door.post('/reset', async request => {
+    const wanted = parse(wantedTask, (await request.json()) ?? {})
     await using session = host.begin()
-    const world = await session.reset(parse(wantedTask, body ?? {}))
+    const world = await session.reset(wanted)
     return { observation: { metadata: {}, ...openingOf(world) }, reward: null, done: false }
   })
-  server.post('/step', async (_request, reply) => {
-    const detail = 'over HTTP each step would have a world of its own: play at the socket /ws'
-    await reply.code(409).send({ detail })
+  door.post('/step', () => {
+    const reason = 'over HTTP each step would have a world of its own: play at the socket /ws'
+    throw new RefusedRequest(409, reason)
   })
 }
 
@@ -85,33 +89,36 @@ const ofRange = ofSplit.extend({
 })
 const splitTypes = ['train', 'validation', 'test']
 
-function addTasks(server: FastifyInstance, { environment, tasks }: Host): void {
+function addTasks(door: Door, { environment, tasks }: Host): void {
   const { name } = environment
-  const path = `/${encodeURIComponent(name)}`
+  // Clients write the name into the path as it is, or escape what is special in it.
+  const own = [name, encodeURIComponent(name)]
+  const at = (what: string) => (path: string) =>
+    own.some(each => path === `/${each}/${what}`) ? {} : undefined
   const specs = (split: string | undefined) =>
     tasks.of(split).map(({ id, data }, index) => ({ id, index, data }))
-  server.get('/list_environments', async () => [name])
-  server.get(`${path}/splits`, async () =>
+  door.get('/list_environments', async () => [name])
+  door.get(at('splits'), () =>
     tasks.splits.map(split => ({
       name: split,
       type: splitTypes.includes(split) ? split : 'validation',
     })),
   )
-  server.post(`${path}/tasks`, async ({ body }) => ({
-    tasks: specs(parse(ofSplit, body).split),
+  door.post(at('tasks'), async request => ({
+    tasks: specs(parse(ofSplit, await request.json()).split),
     env_name: name,
   }))
-  server.post(`${path}/num_tasks`, async ({ body }) => ({
-    num_tasks: tasks.of(parse(ofSplit, body).split).length,
+  door.post(at('num_tasks'), async request => ({
+    num_tasks: tasks.of(parse(ofSplit, await request.json()).split).length,
   }))
-  server.post(`${path}/task`, async ({ body }) => {
-    const { split, index } = parse(ofIndex, body)
+  door.post(at('task'), async request => {
+    const { split, index } = parse(ofIndex, await request.json())
     const task = specs(split)[index]
     if (!task) throw new NotServedError('Invalid task index')
     return { task }
   })
-  server.post(`${path}/task_range`, async ({ body }) => {
-    const { split, start, stop } = parse(ofRange, body)
+  door.post(at('task_range'), async request => {
+    const { split, start, stop } = parse(ofRange, await request.json())
     return { tasks: specs(split).slice(start ?? 0, stop ?? undefined) }
   })
 }
@@ -120,12 +127,12 @@ function addTasks(server: FastifyInstance, { environment, tasks }: Host): void {
  * MCP over HTTP, as its own clients speak it (`initialize`, a session in a header), and as OpenEnv's
  * do (`openenv/session/create`, a session in the parameters).
  */
-function addMcp(server: FastifyInstance, host: Host): void {
-  server.post('/mcp', async (request, reply) => {
-    const asked = readRpc(request.body)
+function addMcp(door: Door, host: Host): void {
+  door.post('/mcp', async (request, reply) => {
+    const asked = readRpc(await request.json())
     if (!asked) return rpcError(null, rpcCodes.notRequest, 'Invalid request: not JSON-RPC 2.0')
     const { id, method, params = {} } = asked
-    if (method.startsWith('notifications/')) return await reply.code(202).send()
+    if (method.startsWith('notifications/')) return reply.empty(202)
     if (method === 'openenv/session/close') return await closeSession(host, id, params.session_id)
     const begins = method === 'openenv/session/create' || method === 'initialize'
     const named = request.headers['mcp-session-id'] ?? params.session_id
@@ -133,7 +140,7 @@ function addMcp(server: FastifyInstance, host: Host): void {
       const session = host.find(String(named))
       const isMcp = request.headers['mcp-session-id'] !== undefined
       if (session) return await answerRpc(asked, session, isMcp ? 'mcp' : 'openenv')
-      void reply.code(isMcp ? 404 : 200)
+      reply.status = isMcp ? 404 : 200
       return rpcError(id, rpcCodes.badParams, `Unknown session_id: ${String(named).slice(0, 100)}`)
     }
     try {
@@ -145,26 +152,27 @@ function addMcp(server: FastifyInstance, host: Host): void {
       return refused(id, cause)
     }
   })
-  server.delete('/mcp', async (request, reply) => {
+  door.delete('/mcp', async (request, reply) => {
     const session = host.find(String(request.headers['mcp-session-id']))
     await session?.[Symbol.asyncDispose]()
-    await reply.code(session ? 200 : 404).send()
+    reply.status = session ? 200 : 404
   })
-  server.get('/mcp', async (_request, reply) => {
-    await reply.code(405).header('allow', 'POST, DELETE').send({ detail: 'POST requests here' })
+  door.get('/mcp', (_request, reply) => {
+    reply.header('allow', 'POST, DELETE')
+    throw new RefusedRequest(405, 'POST requests here')
   })
 }
 
 async function beginSession(
   { id, ...asked }: { readonly id?: unknown; readonly method: string },
   session: HostSession,
-  reply: FastifyReply,
+  reply: Reply,
 ): Promise<object | undefined> {
   if (asked.method === 'openenv/session/create') return rpcResult(id, { session_id: session.id })
   const answer = await answerRpc({ id, ...asked }, session, 'mcp')
   // A session whose world did not open is nobody's, and would take a place until it is idle.
   if (answer && 'error' in answer) await session[Symbol.asyncDispose]()
-  else void reply.header('mcp-session-id', session.id)
+  else reply.header('mcp-session-id', session.id)
   return answer
 }
 
@@ -189,8 +197,8 @@ function refused(id: unknown, cause: unknown): object {
 }
 
 /** Which task a session of MCP is for: by the query of its address, `/mcp?split=test&index=3`. */
-function wantedOf({ query }: FastifyRequest): Wanted {
-  const { index, seed, ...rest } = query as Readonly<Record<string, string>>
+function wantedOf({ query }: RequestHead): Wanted {
+  const { index, seed, ...rest } = query
   return parse(wantedTask, {
     ...rest,
     ...(index !== undefined && { index: Number(index) }),

@@ -1,6 +1,6 @@
 import type { Policy } from '../../base/core/policy.ts'
 import { startTimer } from '../../base/core/process/timer.ts'
-import { RolloutsError } from './rollouts-error.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
 
 /** A policy that is lent; giving it back lets it be closed when nobody else uses it. */
 export interface LentPolicy {
@@ -87,7 +87,7 @@ export class ClientPolicies implements AsyncDisposable {
     try {
       return await this.#options.open(uri)
     } catch (cause) {
-      throw new RolloutsError(400, `policy: ${(cause as Error).message}`)
+      throw new RefusedRequest(400, `policy: ${(cause as Error).message}`)
     }
   }
 

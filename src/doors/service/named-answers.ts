@@ -1,5 +1,5 @@
 import { startTimer } from '../../base/core/process/timer.ts'
-import { RolloutsError } from './rollouts-error.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
 
 /** A request under a name that its client chose, so that the client can send it again. */
 export interface NamedRequest {
@@ -40,7 +40,7 @@ export class NamedAnswers<Answer> {
     const known = this.#kept.get(key)
     if (!known) return await this.#keep(request, make())
     if (known.digest === digest) return await known.answer
-    throw new RolloutsError(409, `idempotency-key "${key}" was sent before with another request`)
+    throw new RefusedRequest(409, `idempotency-key "${key}" was sent before with another request`)
   }
 
   forget(key: string): void {
@@ -74,5 +74,5 @@ export class NamedAnswers<Answer> {
 
 /** Whether a request was refused before anything was done for it: sent again, it may be accepted. */
 function ranNothing(error: unknown): boolean {
-  return error instanceof RolloutsError && (error.code === 404 || error.code === 429)
+  return error instanceof RefusedRequest && (error.statusCode === 404 || error.statusCode === 429)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RolloutsError } from './rollouts-error.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
 
 const sampling = z
   .strictObject({
@@ -17,7 +17,7 @@ export function parse<Schema extends z.ZodType>(schema: Schema, sent: unknown): 
   const problems = result.error.issues.map(({ path, message }) =>
     path.length > 0 ? `${path.join('.')}: ${message}` : message,
   )
-  throw new RolloutsError(400, problems.join('; '))
+  throw new RefusedRequest(400, problems.join('; '))
 }
 
 /** The name that every request of a trainer has, where others use the service too. */

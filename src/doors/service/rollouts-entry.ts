@@ -3,8 +3,8 @@ import type { Task } from '../../base/core/environment.ts'
 import type { GroupId } from '../../base/core/ids.ts'
 import type { Pipeline } from '../../run/run/pipeline.ts'
 import type { Format } from '../../run/sinks/format.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
 import type { FinishedGroup, Submission, SubmissionStatus } from './rollouts-api.ts'
-import { RolloutsError } from './rollouts-error.ts'
 
 /** A task of a submission. */
 export interface RolloutJob {
@@ -90,7 +90,7 @@ export function statusOf(entry: Entry): SubmissionStatus {
 export function checkCursor(entry: Entry, cursor: number): void {
   const { id, groups } = statusOf(entry)
   if (cursor <= groups) return
-  throw new RolloutsError(400, `"${id}" has ${groups} groups, and none with the cursor ${cursor}`)
+  throw new RefusedRequest(400, `"${id}" has ${groups} groups, and none with the cursor ${cursor}`)
 }
 
 /** Forgets the groups that the client has; returns how many. */

@@ -7,9 +7,9 @@ import { openRollPipeline, type RollParts } from '../../run/run/roll-groups.ts'
 import type { Format } from '../../run/sinks/format.ts'
 import { formatNamed } from '../../run/sinks/formats/registry.ts'
 import { toTask } from '../../run/tasks/tasks.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
 import type { Submission } from './rollouts-api.ts'
 import type { Entry, RolloutJob } from './rollouts-entry.ts'
-import { RolloutsError } from './rollouts-error.ts'
 
 /** Where tasks of submissions come from. */
 export interface TaskSources {
@@ -22,9 +22,9 @@ export function readFormat(name: string): Format {
     const format = formatNamed(name)
     if (!format.isWhole) return format
   } catch (error) {
-    throw new RolloutsError(400, (error as Error).message)
+    throw new RefusedRequest(400, (error as Error).message)
   }
-  throw new RolloutsError(400, `${name} is not a format of lines, which answers are made of`)
+  throw new RefusedRequest(400, `${name} is not a format of lines, which answers are made of`)
 }
 
 export async function readJobs(
@@ -50,7 +50,7 @@ export async function taskOf(
   const { place, index, parts, findTask } = context
   if (typeof entry === 'object') return readTask(entry, { place, index, parts })
   const task = await findTask(String(entry))
-  if (!task) throw new RolloutsError(400, `${place}: no task with id "${entry}"`)
+  if (!task) throw new RefusedRequest(400, `${place}: no task with id "${entry}"`)
   return task
 }
 
@@ -61,7 +61,7 @@ function readTask(
   try {
     return toTask(parts.environment, entry, { number: index, place })
   } catch (cause) {
-    throw new RolloutsError(400, (cause as Error).message)
+    throw new RefusedRequest(400, (cause as Error).message)
   }
 }
 
@@ -71,13 +71,13 @@ export function checkRoom(
   { queued, queue }: { readonly queued: number; readonly queue: number },
 ): void {
   if (wanted > queue) {
-    throw new RolloutsError(
+    throw new RefusedRequest(
       400,
       `${wanted} groups are more than the queue of this service ever has room for (${queue}): send them in parts`,
     )
   }
   if (queued + wanted > queue) {
-    throw new RolloutsError(
+    throw new RefusedRequest(
       429,
       `${queued} of ${queue} groups are queued: there is no room for ${wanted} more`,
     )

@@ -3,6 +3,7 @@ import type { Group } from '../../base/core/group.ts'
 import type { GroupId } from '../../base/core/ids.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
+import type { DiskWatch } from '../../run/store/disk-watch.ts'
 import type { WeighFor } from './rollouts-answer.ts'
 import type { RolloutsRecord } from './rollouts-record.ts'
 
@@ -21,6 +22,8 @@ export interface RolloutsOptions {
   readonly idleSeconds?: number
   /** Where submissions are kept, so that a service that is killed goes on where it was. */
   readonly record?: RolloutsRecord
+  /** The disk that it is kept on: while it is full, nothing is taken on or begun. @default none */
+  readonly disk?: DiskWatch
   /** Weighs a group for the trainer of a format: importance weights, shaped rewards. */
   readonly weigh?: WeighFor
   /** Tells the operator a line: why attempts fail. */

@@ -117,7 +117,9 @@ describe('P1: after a restart', () => {
       state: 'finished',
     })
     expect(await after.submit(body)).toMatchObject({ state: 'finished', finished: 3, taken: 3 })
-    await expect(after.submit({ ...body, tasks: [task(9)] })).rejects.toMatchObject({ code: 409 })
+    await expect(after.submit({ ...body, tasks: [task(9)] })).rejects.toMatchObject({
+      statusCode: 409,
+    })
     expect(folder.written).toHaveLength(3)
   })
 
@@ -127,7 +129,7 @@ describe('P1: after a restart', () => {
     expect(folder.text().split('\n')).toHaveLength(2)
     expect(folder.text()).not.toContain('1 + 1')
     const third = await folder.start()
-    await expect(third.submit({ ...body, group: 4 })).rejects.toMatchObject({ code: 409 })
+    await expect(third.submit({ ...body, group: 4 })).rejects.toMatchObject({ statusCode: 409 })
     expect(await third.submit(body)).toMatchObject({ state: 'finished' })
   })
 
@@ -209,7 +211,7 @@ describe('P1: after a restart', () => {
     writeFileSync(folder.path, lines.map(line => `${JSON.stringify(line)}\n`).join(''))
     const after = await folder.start()
     expect(await after.submit(body)).toMatchObject({ state: 'finished', taken: 3 })
-    await expect(after.submit({ ...body, seed: 2 })).rejects.toMatchObject({ code: 409 })
+    await expect(after.submit({ ...body, seed: 2 })).rejects.toMatchObject({ statusCode: 409 })
   })
 
   it.each([
@@ -266,7 +268,7 @@ describe('P1: after a restart', () => {
     const known = first.groups.find(({ cursor, index }) => cursor === 2 && index !== 2)
     if (known) expect(rest.groups[0]).toEqual(known)
     await expect(after.submit({ ...body, id: 'kept', seed: 1 })).rejects.toMatchObject({
-      code: 409,
+      statusCode: 409,
     })
   })
 })
@@ -367,7 +369,7 @@ describe('a name is used once', () => {
     })
     const tries = [1, 2, 3].map(seed => rollouts.submit({ id: 'same', tasks: ['late'], seed }))
     const codes = (await Promise.allSettled(tries)).map(each =>
-      each.status === 'fulfilled' ? 202 : each.reason.code,
+      each.status === 'fulfilled' ? 202 : each.reason.statusCode,
     )
     expect(codes).toEqual([400, 202, 409])
     expect(rollouts.counts.submissions).toBe(1)
@@ -382,6 +384,7 @@ describe('a name is used once', () => {
       write: async () => {
         if (isFull) throw new Error('ENOSPC')
       },
+      probe: async () => undefined,
     }
     const rollouts = await folder.start({ record })
     const body = { id: 'later', tasks: [task(1)] }
@@ -399,9 +402,9 @@ describe('a name is used once', () => {
       digest: 'x',
       status: { id: `step-${n}`, ...status },
     }))
-    const record = { left: [], done, write: async () => undefined }
+    const record = { left: [], done, write: async () => undefined, probe: async () => undefined }
     const rollouts = await openFolder().start({ record })
     const again = rollouts.submit({ id: 'step-0', tasks: [task(1)] })
-    await expect(again).rejects.toMatchObject({ code: 409 })
+    await expect(again).rejects.toMatchObject({ statusCode: 409 })
   })
 })

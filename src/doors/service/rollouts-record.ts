@@ -64,6 +64,8 @@ export interface RolloutsRecord {
   /** Of every trainer. */
   readonly weights?: readonly AnnouncedWeights[]
   write(line: Line): Promise<void>
+  /** Writes what says nothing, to find out whether there is room. */
+  probe(): Promise<void>
 }
 
 /**
@@ -94,6 +96,9 @@ export async function openRolloutsRecord(path: string): Promise<RolloutsRecord> 
     weights: [...known.weights.values()],
     async write(line) {
       await file.append(withoutSecretsInJson(writtenLine(line)))
+    },
+    async probe() {
+      await file.append('\n')
     },
   }
 }

@@ -1,7 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { packageVersion } from '../../base/core/process/package-version.ts'
 import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
-import { openDoor } from '../door/door.ts'
+import { Door, everybody } from '../door/door.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
+import type { Reply } from '../door/reply.ts'
+import type { RequestHead } from '../door/request.ts'
 import { digestOf } from './digest.ts'
 import type { NamedRequest } from './named-answers.ts'
 import type { Rollouts } from './rollouts.ts'
@@ -17,7 +19,6 @@ import {
   worldClose,
   worldRequest,
 } from './rollouts-api.ts'
-import { RolloutsError } from './rollouts-error.ts'
 import type { WeightsDesk } from './rollouts-policy.ts'
 import type { Worlds } from './rollouts-worlds.ts'
 import { unnamed } from './trainers.ts'
@@ -49,37 +50,27 @@ export async function serveRollouts(
 ): Promise<RolloutsServer> {
   const { rollouts, worlds } = service
   const { port = 8900, host = '127.0.0.1' } = options
-  const server = openDoor({ ...options, host })
-  server.setErrorHandler(async (cause, _request, reply) => {
-    const { statusCode } = cause as { statusCode?: number }
-    const code = cause instanceof RolloutsError ? cause.code : (statusCode ?? 500)
-    if (code === 429) void reply.header('retry-after', '1')
-    await reply.code(code).send({ error: (cause as Error).message })
-  })
-  server.setNotFoundHandler(async (request, reply) => {
-    await reply.code(404).send({ error: `no ${request.method} ${request.url}: see /openapi.json` })
-  })
-  addRolloutRoutes(server, rollouts)
-  addWorldRoutes(server, rollouts, worlds)
-  addWeightRoutes(server, rollouts)
-  addServiceRoutes(server, rollouts)
-  const url = await server.listen({ port, host })
-  return { url, [Symbol.asyncDispose]: async () => await server.close() }
+  const door = new Door({ ...options, host, elsewhere: 'see /openapi.json' })
+  addRolloutRoutes(door, rollouts)
+  addWorldRoutes(door, rollouts, worlds)
+  addWeightRoutes(door, rollouts)
+  addServiceRoutes(door, rollouts)
+  return { url: await door.listen(port), [Symbol.asyncDispose]: () => door.close() }
 }
 
-type WithId = { Params: { id: string }; Querystring: Record<string, string | undefined> }
-
-function addRolloutRoutes(server: FastifyInstance, rollouts: Rollouts): void {
-  server.post('/v1/rollouts', async (request, reply) => {
-    const status = await rollouts.submit(parse(submission, request.body))
-    await reply.code(202).send(status)
+function addRolloutRoutes(door: Door, rollouts: Rollouts): void {
+  door.post('/v1/rollouts', async (request, reply) => {
+    const status = await rollouts.submit(parse(submission, await request.json()))
+    reply.status = 202
+    return status
   })
-  server.get<WithId>('/v1/rollouts/:id', async ({ params }) => rollouts.status(params.id))
-  server.delete<WithId>('/v1/rollouts/:id', async ({ params }) => rollouts.cancel(params.id))
-  server.post<WithId>('/v1/rollouts/:id/acknowledge', async ({ params, body }) =>
-    rollouts.acknowledge(params.id, parse(acknowledgement, body).cursor),
-  )
-  server.get<WithId>('/v1/rollouts/:id/groups', async (request, reply) => {
+  door.get('/v1/rollouts/:id', async ({ params }) => rollouts.status(params.id))
+  door.delete('/v1/rollouts/:id', async ({ params }) => rollouts.cancel(params.id))
+  door.post('/v1/rollouts/:id/acknowledge', async request => {
+    const { cursor } = parse(acknowledgement, await request.json())
+    return rollouts.acknowledge(request.params.id, cursor)
+  })
+  door.get('/v1/rollouts/:id/groups', async (request, reply) => {
     const { after, wait, max } = request.query
     return await rollouts.take(request.params.id, {
       after: readCursor('after', after),
@@ -88,7 +79,7 @@ function addRolloutRoutes(server: FastifyInstance, rollouts: Rollouts): void {
       signal: closing(reply),
     })
   })
-  server.get<WithId>('/v1/rollouts/:id/events', async (request, reply) => {
+  door.get('/v1/rollouts/:id/events', async (request, reply) => {
     const last = request.headers['last-event-id'] ?? request.query.after
     const after = readCursor('Last-Event-ID', [last].flat()[0])
     const { id } = request.params
@@ -101,13 +92,12 @@ function addRolloutRoutes(server: FastifyInstance, rollouts: Rollouts): void {
 /** Finished groups as events. A slow connection is sent no more than it reads. */
 async function streamGroups(
   rollouts: Rollouts,
-  reply: FastifyReply,
+  reply: Reply,
   { id, after }: { readonly id: string; readonly after: number },
 ): Promise<void> {
   const signal = closing(reply)
-  reply.hijack()
   const { raw } = reply
-  raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+  reply.begin('text/event-stream')
   const send = async (text: string): Promise<void> => {
     if (raw.write(withoutSecretsInJson(text)) || signal.aborted) return
     await new Promise<void>(resolve => {
@@ -140,73 +130,80 @@ async function streamGroups(
 }
 
 /** Aborts when the client goes away. */
-function closing(reply: FastifyReply): AbortSignal {
+function closing(reply: Reply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => controller.abort())
   return controller.signal
 }
 
-function addWorldRoutes(server: FastifyInstance, rollouts: Rollouts, worlds: Worlds): void {
-  server.post('/v1/worlds', async (sent, reply) => {
-    const { task, seed } = parse(worldRequest, sent.body)
-    const request = nameOf(sent)
+function addWorldRoutes(door: Door, rollouts: Rollouts, worlds: Worlds): void {
+  door.post('/v1/worlds', async (sent, reply) => {
+    const body = await sent.json()
+    const { task, seed } = parse(worldRequest, body)
+    const request = nameOf(sent, body)
     const opened = await worlds.open(await rollouts.task(task), {
       ...(seed !== undefined && { seed }),
       ...(request && { request }),
     })
-    await reply.code(201).send(opened)
+    reply.status = 201
+    return opened
   })
-  server.post<WithId>('/v1/worlds/:id/calls', async sent =>
-    worlds.call(sent.params.id, parse(worldCall, sent.body), nameOf(sent)),
-  )
-  server.post<WithId>('/v1/worlds/:id/close', async sent => {
-    const { answer } = parse(worldClose, sent.body ?? {})
-    const { total, parts } = await worlds.close(sent.params.id, answer, nameOf(sent))
+  door.post('/v1/worlds/:id/calls', async sent => {
+    const body = await sent.json()
+    return worlds.call(sent.params.id, parse(worldCall, body), nameOf(sent, body))
+  })
+  door.post('/v1/worlds/:id/close', async sent => {
+    const body = await sent.json()
+    const { answer } = parse(worldClose, body ?? {})
+    const { total, parts } = await worlds.close(sent.params.id, answer, nameOf(sent, body))
     const rewards = Object.fromEntries(parts.map(({ name, score }) => [name, score]))
     return { reward: total, rewards }
   })
 }
 
 /** The name that the client gave its request, if it gave one. */
-function nameOf({ headers, body }: FastifyRequest): NamedRequest | undefined {
+function nameOf({ headers }: RequestHead, body: unknown): NamedRequest | undefined {
   const key = headers['idempotency-key']
   if (key === undefined) return undefined
   if (typeof key === 'string' && /^[!-~]{1,100}$/.test(key))
     return { key, digest: digestOf(body ?? {}) }
-  throw new RolloutsError(400, 'idempotency-key should be 1 to 100 visible ASCII characters')
+  throw new RefusedRequest(400, 'idempotency-key should be 1 to 100 visible ASCII characters')
 }
 
-function addWeightRoutes(server: FastifyInstance, rollouts: Rollouts): void {
+function addWeightRoutes(door: Door, rollouts: Rollouts): void {
   const { trainers } = rollouts
   const stateOf = ({ pausedFor, version }: WeightsDesk): object => ({
     paused: pausedFor !== null,
     seconds: pausedFor,
     version,
   })
-  server.post('/v1/weights', async ({ body }) => {
-    const announced = parse(weights, body)
+  door.post('/v1/weights', async request => {
+    const announced = parse(weights, await request.json())
     await rollouts.announce(announced)
     return stateOf(trainers.of(announced.trainer))
   })
-  server.post('/v1/pause', async ({ body }) => {
-    const { trainer, seconds } = parse(pause, body ?? {})
+  door.post('/v1/pause', async request => {
+    const { trainer, seconds } = parse(pause, (await request.json()) ?? {})
     const desk = trainers.of(trainer)
     await desk.pause(seconds)
     return stateOf(desk)
   })
-  server.post('/v1/resume', async ({ body }) => {
-    const desk = trainers.of(parse(resume, body ?? {}).trainer)
+  door.post('/v1/resume', async request => {
+    const desk = trainers.of(parse(resume, (await request.json()) ?? {}).trainer)
     await desk.resume()
     return stateOf(desk)
   })
 }
 
-function addServiceRoutes(server: FastifyInstance, rollouts: Rollouts): void {
+function addServiceRoutes(door: Door, rollouts: Rollouts): void {
   const document = openApiDocument(packageVersion())
-  server.get('/openapi.json', async () => document)
-  server.get('/health', { config: { needsNoToken: true } }, async () => ({ status: 'ok' }))
-  server.get('/metrics', async (_request, reply) => {
-    await reply.type('text/plain; version=0.0.4').send(metricsOf(rollouts))
+  door.get('/openapi.json', async () => document)
+  door.get('/health', { admit: everybody }, () => {
+    rollouts.check()
+    return { status: 'ok' }
+  })
+  door.get('/metrics', (_, reply) => {
+    reply.send(200, 'text/plain; version=0.0.4', metricsOf(rollouts))
   })
 }
 
@@ -240,12 +237,12 @@ function labelOf(trainer: string): string {
 function readCursor(name: string, text: string | undefined): number {
   const value = readNumber(name, text, 0)
   if (Number.isSafeInteger(value)) return value
-  throw new RolloutsError(400, `${name} should be the cursor of a group, not "${text}"`)
+  throw new RefusedRequest(400, `${name} should be the cursor of a group, not "${text}"`)
 }
 
 function readNumber(name: string, text: string | undefined, fallback: number): number {
   if (text === undefined) return fallback
   const value = Number(text)
   if (text.trim() !== '' && Number.isFinite(value) && value >= 0) return value
-  throw new RolloutsError(400, `${name} should be a number from 0 on, not "${text}"`)
+  throw new RefusedRequest(400, `${name} should be a number from 0 on, not "${text}"`)
 }

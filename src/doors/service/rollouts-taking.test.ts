@@ -22,7 +22,7 @@ function openRollouts(options: Partial<RolloutsOptions> = {}): Rollouts {
 it('a cursor that no group of a submission can have lets go of nothing', async () => {
   await using rollouts = openRollouts()
   await rollouts.submit({ id: 'mine', tasks })
-  const wrong = { code: 400, message: '"mine" has 3 groups, and none with the cursor 4' }
+  const wrong = { statusCode: 400, message: '"mine" has 3 groups, and none with the cursor 4' }
   await expect(rollouts.take('mine', { after: 4 })).rejects.toMatchObject(wrong)
   await expect(rollouts.take('mine', { after: 4, acknowledges: false })).rejects.toMatchObject(
     wrong,

@@ -185,7 +185,7 @@ it('a world of several seats, which one caller cannot play, is refused', async (
   const environment = game as Environment
   await using worlds = new Worlds({ environment, reward: environment.reward })
   await expect(worlds.open({ id: 'x' as TaskId, data: {} })).rejects.toMatchObject({
-    code: 400,
+    statusCode: 400,
     message: expect.stringContaining('game has the seats a, b'),
   })
 })

@@ -4,10 +4,10 @@ import type { Environment, Task } from '../../base/core/environment.ts'
 import { describeCause } from '../../base/core/failure.ts'
 import { type LaneLimits, type Lanes, openLanes } from '../../base/core/lane.ts'
 import type { Reward } from '../../base/core/reward.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
 import { IdleWatch } from '../hosting/idle-watch.ts'
 import { PlayedWorld, WorldOverError } from '../hosting/played-world.ts'
 import { NamedAnswers, type NamedRequest } from './named-answers.ts'
-import { RolloutsError } from './rollouts-error.ts'
 
 /** What worlds are opened with. */
 export interface WorldsOptions {
@@ -107,7 +107,7 @@ export class Worlds implements AsyncDisposable {
     const { environment, reward, rewardSeconds, most, idleSeconds } = this.#options
     // Worlds being opened count too, so that many requests at once cannot exceed the limit.
     if (this.#open.size + this.#beingOpened >= most) {
-      throw new RolloutsError(429, `${most} worlds are open already`)
+      throw new RefusedRequest(429, `${most} worlds are open already`)
     }
     const id = randomUUID()
     this.#beingOpened++
@@ -138,7 +138,7 @@ export class Worlds implements AsyncDisposable {
 
   #find(id: string): OpenWorld {
     const open = this.#open.get(id)
-    if (!open) throw new RolloutsError(404, `no open world "${id}"`)
+    if (!open) throw new RefusedRequest(404, `no open world "${id}"`)
     return open
   }
 
@@ -170,7 +170,7 @@ async function leave(played: PlayedWorld): Promise<void> {
 /** Passes a world's error on to the caller. */
 function tellCaller(cause: unknown): never {
   if (cause instanceof WorldOverError) {
-    throw new RolloutsError(409, 'this world has ended; close it for its reward')
+    throw new RefusedRequest(409, 'this world has ended; close it for its reward')
   }
-  throw new RolloutsError(400, `the world failed: ${describeCause(cause)}`)
+  throw new RefusedRequest(400, `the world failed: ${describeCause(cause)}`)
 }

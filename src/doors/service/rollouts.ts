@@ -4,6 +4,7 @@ import type { Group } from '../../base/core/group.ts'
 import type { GroupId } from '../../base/core/ids.ts'
 import { learningSeatsOf } from '../../run/run/pipeline.ts'
 import { rolloutsOf } from '../../run/run/roll-groups.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
 import { ClientPolicies } from './client-policies.ts'
 import { digestOf } from './digest.ts'
 import { DoneSubmissions } from './done-submissions.ts'
@@ -23,7 +24,6 @@ import {
   waitForResult,
   wake,
 } from './rollouts-entry.ts'
-import { RolloutsError } from './rollouts-error.ts'
 import { checkRoom, groupsOf, openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
 import type { RolloutsOptions } from './rollouts-options.ts'
 import { endedLine, type LeftSubmission, type RolloutsRecord } from './rollouts-record.ts'
@@ -69,6 +69,7 @@ export class Rollouts implements AsyncDisposable {
     this.trainers = new Trainers(options.parts.elsewhere, tell)
     const { idleSeconds = 600, openPolicy: open, parts } = options
     this.#policies = new ClientPolicies({ own: parts.policy, idleSeconds, open })
+    options.disk?.onRoom(() => this.#start())
   }
 
   /** A task of a client: one of the service's, or its own. */
@@ -90,11 +91,17 @@ export class Rollouts implements AsyncDisposable {
     const known = this.#done.get(id) ?? this.#entries.get(id)
     if (known) {
       if (known.digest === digest) return this.status(id)
-      throw new RolloutsError(409, `"${id}" was submitted before with other content`)
+      throw new RefusedRequest(409, `"${id}" was submitted before with other content`)
     }
+    this.check()
     const admitted = this.#admit(submission, digest).finally(() => this.#opening.delete(id))
     this.#opening.set(id, admitted)
     return await admitted
+  }
+
+  /** Throws while nothing can be taken on. */
+  check(): void {
+    this.#options.disk?.check()
   }
 
   /** How far a submission is. */
@@ -147,12 +154,13 @@ export class Rollouts implements AsyncDisposable {
     const { version, policy, trainer = unnamed } = announced
     const desk = this.trainers.of(trainer)
     if (policy !== undefined) await this.#policies.moveTo(trainer, policy)
-    await this.#options.record?.write({ kind: 'weights', ...announced })
+    await this.#write({ kind: 'weights', ...announced })
     await desk.announce(version, { interrupt })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
+    this.#options.disk?.end()
     for (const entry of [...this.#active]) {
       entry.stop.abort(new Error('the service was stopped'))
       void this.#end(entry, 'cancelled')
@@ -168,7 +176,7 @@ export class Rollouts implements AsyncDisposable {
 
   #find(id: string, cursor = 0): Entry {
     const entry = this.#entries.get(id)
-    if (!entry) throw new RolloutsError(404, `no submission called "${id}"`)
+    if (!entry) throw new RefusedRequest(404, `no submission called "${id}"`)
     checkCursor(entry, cursor)
     return entry
   }
@@ -198,7 +206,7 @@ export class Rollouts implements AsyncDisposable {
   async #refuseFinished(groups: readonly GroupId[]): Promise<void> {
     for (const id of groups) {
       if (!(await this.#options.findGroup?.(id))) continue
-      throw new RolloutsError(409, `the run has a group "${id}" already: choose another id`)
+      throw new RefusedRequest(409, `the run has a group "${id}" already: choose another id`)
     }
   }
 
@@ -208,7 +216,7 @@ export class Rollouts implements AsyncDisposable {
     // Whoever goes on with it samples from the same policy.
     const policy = endpoint === undefined ? {} : { policy: endpoint }
     try {
-      await this.#options.record?.write({
+      await this.#write({
         kind: 'submitted',
         submission: { ...submission, ...policy },
         digest,
@@ -285,14 +293,24 @@ export class Rollouts implements AsyncDisposable {
 
   /** A submission that cannot go on as the service is started now stays in the record, for a start that can. */
   #setAside(left: LeftSubmission, cause: unknown): void {
-    if (!(cause instanceof RolloutsError)) throw cause
+    if (!(cause instanceof RefusedRequest)) throw cause
     const aside = asideOf(left, cause)
     this.#options.tell?.(`submission "${aside.status.id}" is set aside: ${aside.status.reason}`)
     this.#done.add(aside)
   }
 
   async #recordFinished({ submission }: Entry, place: GroupPlace): Promise<void> {
-    await this.#options.record?.write({ kind: 'finished', id: submission.id, ...place })
+    const { record, disk } = this.#options
+    const write = async () => record?.write({ kind: 'finished', id: submission.id, ...place })
+    await (disk?.keep(write) ?? write())
+  }
+
+  /** Records what a client is told at once, or refuses it while the disk is full. */
+  async #write(line: Parameters<RolloutsRecord['write']>[0]): Promise<void> {
+    const { record, disk } = this.#options
+    if (!record) return
+    const write = (): Promise<void> => record.write(line)
+    await (disk?.once(write, () => record.probe()) ?? write())
   }
 
   /** Records the progress of a submission. It may be lost: then a group is given once more. */
@@ -303,7 +321,7 @@ export class Rollouts implements AsyncDisposable {
 
   /** Starts groups while there is room for their attempts and for their results. */
   #start(): void {
-    if (this.#isStopping) return
+    if (this.#isStopping || this.#options.disk?.isFull) return
     const { parts, results } = this.#options
     for (const entry of this.#active) {
       while (entry.pending.length > 0) {

@@ -1,6 +1,6 @@
 import type { Elsewhere } from '../../run/run/elsewhere.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
-import { RolloutsError } from './rollouts-error.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
 import { openWeightsDesk, type WeightsDesk } from './rollouts-policy.ts'
 
 /** The trainer that gives no name; the only one where a service has one. */
@@ -49,13 +49,13 @@ export class Trainers implements Disposable {
 
   #admit(): void {
     if (this.#elsewhere && this.#elsewhere.isOpen === undefined) {
-      throw new RolloutsError(
+      throw new RefusedRequest(
         400,
         'trainer: the workers and threads of this service know one version of the weights; start a service for each trainer',
       )
     }
     if (this.#desks.size >= most) {
-      throw new RolloutsError(429, `trainer: this service knows ${most} trainers already`)
+      throw new RefusedRequest(429, `trainer: this service knows ${most} trainers already`)
     }
   }
 

@@ -1,20 +1,16 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { FastifyReply } from 'fastify'
+import type { Reply } from '../door/reply.ts'
 import type { Library } from './library.ts'
 
 const everyMilliseconds = 1000
 
 /** Tells a page when the run it shows has grown, as server-sent events, until it goes away. */
-export async function sendLive(library: Library, name: string, reply: FastifyReply): Promise<void> {
+export async function sendLive(library: Library, name: string, reply: Reply): Promise<void> {
   const run = await library.open(name)
-  reply.hijack()
   const { raw } = reply
   const gone = new AbortController()
   raw.once('close', () => gone.abort())
-  raw.writeHead(200, {
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-store',
-  })
+  reply.begin('text/event-stream; charset=utf-8')
   let last = ''
   while (!gone.signal.aborted) {
     await run.refresh().catch(() => undefined)

@@ -1,11 +1,12 @@
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { Readable, Transform } from 'node:stream'
+import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { openDoor } from '../door/door.ts'
-import { RefusedRequest } from '../door/json-body.ts'
+import { Door, statusOf } from '../door/door.ts'
+import { RefusedRequest } from '../door/refused-request.ts'
+import type { Reply } from '../door/reply.ts'
+import type { Query, RequestHead } from '../door/request.ts'
 import { bearerOf } from '../door/token.ts'
 import { compareSides, rowsOfSide, type Side } from './answer/comparison.ts'
 import type { ImportAnswer } from './answers.ts'
@@ -47,34 +48,44 @@ export async function serveView(
   options: ServeViewOptions = {},
 ): Promise<ServedView> {
   const { host = '127.0.0.1', port = 0, token, runFork, allowedHosts = [] } = options
-  const entry = { host, allowedHosts, opensByLink: true }
-  const server = openDoor({ ...entry, ...(token !== undefined && { token, tokenOf }) })
+  const entry = { host, allowedHosts, opensByLink: true, headers: pageHeaders, tell }
+  const door = new Door({ ...entry, ...(token !== undefined && { token, tokenOf }) })
   const tries = runFork && new Tries(library, runFork)
-  addPage(server, readPage(), token)
-  addRuns(server, library, { canTry: runFork !== undefined })
-  addGroups(server, library)
-  addCompare(server, library)
-  addImport(server, library)
-  if (tries) addTries(server, tries)
-  server.get('/api/live', (request, reply) =>
-    sendLive(library, needed(request.query as Query, 'run'), reply),
-  )
-  const url = await server.listen({ host, port })
+  addPage(door, readPage(), token)
+  addRuns(door, library, { canTry: runFork !== undefined })
+  addGroups(door, library)
+  addCompare(door, library)
+  addImport(door, library)
+  if (tries) addTries(door, tries)
+  door.get('/api/live', ({ query }, reply) => sendLive(library, needed(query, 'run'), reply))
+  const url = await door.listen(port)
   return {
     url,
     async [Symbol.asyncDispose]() {
       await tries?.[Symbol.asyncDispose]()
-      await server.close()
+      await door.close()
     },
   }
 }
 
 /** The token a request brings: a program's as a header, a browser's as a cookie, or in the first link. */
-function tokenOf(request: FastifyRequest): string | undefined {
-  const cookie = /(?:^|;\s*)espalier-view=([^;]*)/.exec(request.headers.cookie ?? '')?.[1]
-  const { token } = request.query as { readonly token?: string }
-  const inLink = request.routeOptions.url === '/' ? token : undefined
-  return bearerOf(request.headers) ?? inLink ?? (cookie && decoded(cookie))
+function tokenOf({ headers, path, query }: RequestHead): string | undefined {
+  const cookie = /(?:^|;\s*)espalier-view=([^;]*)/.exec(headers.cookie ?? '')?.[1]
+  const inLink = path === '/' && typeof query.token === 'string' ? query.token : undefined
+  return bearerOf(headers) ?? inLink ?? (cookie && decoded(cookie))
+}
+
+/** As the page reads it. */
+function tell(cause: unknown, _request: RequestHead, reply: Reply): void {
+  reply.status = statusOf(cause)
+  reply.give({ message: (cause as Error).message })
+}
+
+const pageHeaders = {
+  'content-security-policy': servedPolicy,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'x-frame-options': 'DENY',
 }
 
 /** A cookie's text, decoded if possible. */
@@ -86,52 +97,27 @@ function decoded(cookie: string): string {
   }
 }
 
-function addPage(
-  server: FastifyInstance,
-  { html, files }: PageFiles,
-  token: string | undefined,
-): void {
-  server.addHook('onSend', async (_request, reply) => {
-    reply.header('content-security-policy', servedPolicy)
-    reply.header('referrer-policy', 'no-referrer')
-    reply.header('cross-origin-opener-policy', 'same-origin')
-    reply.header('x-frame-options', 'DENY')
-  })
-  server.get('/', async (request, reply) => {
-    const given = request.query as { readonly token?: string }
-    if (token !== undefined && given.token !== undefined) {
+function addPage(door: Door, { html, files }: PageFiles, token: string | undefined): void {
+  door.get('/', ({ query }, reply) => {
+    if (token !== undefined && query.token !== undefined) {
       // In a cookie that scripts cannot read, and no longer in the address that people copy.
       reply.header(
         'set-cookie',
         `${cookieName}=${encodeURIComponent(token)}; HttpOnly; SameSite=Strict; Path=/`,
       )
-      return await reply.redirect('/')
+      reply.header('location', '/')
+      reply.empty(302)
+      return
     }
-    return await reply
-      .type('text/html; charset=utf-8')
-      .header('cache-control', 'no-store')
-      .send(html)
+    reply.header('cache-control', 'no-store')
+    reply.send(200, 'text/html; charset=utf-8', html)
   })
-  server.get('/assets/:name', async (request, reply) => {
-    const { name } = request.params as { readonly name: string }
+  door.get('/assets/:name', ({ params: { name } }, reply) => {
     const file = files.get(`assets/${name}`)
     if (!file) throw new NotFoundError(`no file ${name}`)
-    return await reply
-      .type(file.type)
-      .header('cache-control', 'max-age=31536000, immutable')
-      .send(file.bytes)
+    reply.header('cache-control', 'max-age=31536000, immutable')
+    reply.send(200, file.type, file.bytes)
   })
-}
-
-type Query = Readonly<Record<string, string | undefined>>
-
-/** A run by the name in a request's path, and what else it asks. */
-async function opened(
-  library: Library,
-  request: FastifyRequest,
-): Promise<{ run: ViewedRun; query: Query }> {
-  const { run } = request.params as { readonly run: string }
-  return { run: await library.open(run), query: request.query as Query }
 }
 
 function needed(query: Query, name: string): string {
@@ -161,30 +147,21 @@ function refuse(problem: string): never {
   throw new RefusedRequest(400, problem)
 }
 
-function addRuns(
-  server: FastifyInstance,
-  library: Library,
-  { canTry }: { readonly canTry: boolean },
-): void {
-  server.get('/api/runs', async () => await library.list())
-  server.get('/api/runs/:run', async request => (await opened(library, request)).run.answer(canTry))
-  server.get('/api/runs/:run/curves', async request =>
-    (await opened(library, request)).run.curves(),
-  )
-  server.get('/api/runs/:run/facets', async request =>
-    (await opened(library, request)).run.facets(),
-  )
+function addRuns(door: Door, library: Library, { canTry }: { readonly canTry: boolean }): void {
+  door.get('/api/runs', async () => await library.list())
+  door.get('/api/runs/:run', async ({ params }) => (await library.open(params.run)).answer(canTry))
+  door.get('/api/runs/:run/curves', async ({ params }) => (await library.open(params.run)).curves())
+  door.get('/api/runs/:run/facets', async ({ params }) => (await library.open(params.run)).facets())
 }
 
-function addGroups(server: FastifyInstance, library: Library): void {
-  const route = (
-    path: string,
+function addGroups(door: Door, library: Library): void {
+  const route = <const Path extends string>(
+    path: Path,
     answer: (run: ViewedRun, query: Query) => Promise<unknown>,
   ): void => {
-    server.get(`/api/runs/:run/${path}`, async request => {
-      const { run, query } = await opened(library, request)
-      return await answer(run, query)
-    })
+    door.get(`/api/runs/:run/${path}` as '/api/runs/:run/PATH', async ({ params, query }) =>
+      answer(await library.open(params.run), query),
+    )
   }
   route('groups', (run, query) => run.groups(readQuery(query, refuse), pageIn(query, mostRows)))
   route('group', (run, query) => run.group(needed(query, 'id')))
@@ -200,7 +177,7 @@ function addGroups(server: FastifyInstance, library: Library): void {
   )
 }
 
-function addCompare(server: FastifyInstance, library: Library): void {
+function addCompare(door: Door, library: Library): void {
   const side = async (query: Query, which: 'before' | 'after'): Promise<Side> => {
     const name = needed(query, which)
     const at = wholeIn(query, `${which}-step`) ?? null
@@ -214,8 +191,7 @@ function addCompare(server: FastifyInstance, library: Library): void {
       successAt: run.successAt,
     }
   }
-  server.get('/api/compare', async request => {
-    const query = request.query as Query
+  door.get('/api/compare', async ({ query }) => {
     const page = pageIn(query, mostRows)
     const before = await side(query, 'before')
     const after = await side(query, 'after')
@@ -227,29 +203,21 @@ function addCompare(server: FastifyInstance, library: Library): void {
   })
 }
 
-function addTries(server: FastifyInstance, tries: Tries): void {
-  server.post('/api/runs/:run/try', async request => {
-    const { run } = request.params as { readonly run: string }
-    return { try: await tries.begin(run, request.body) }
-  })
-  server.get('/api/tries/:name', async request => {
-    const { name } = request.params as { readonly name: string }
-    const answer = tries.answer(name)
+function addTries(door: Door, tries: Tries): void {
+  door.post('/api/runs/:run/try', async request => ({
+    try: await tries.begin(request.params.run, await request.json()),
+  }))
+  door.get('/api/tries/:name', ({ params }) => {
+    const answer = tries.answer(params.name)
     if (!answer) throw new NotFoundError('no such fork')
     return answer
   })
 }
 
-function addImport(server: FastifyInstance, library: Library): void {
-  server.addContentTypeParser('application/octet-stream', (_request, body, done) =>
-    done(null, body),
-  )
-  server.post('/api/import', { bodyLimit: mostBytes }, async (request): Promise<ImportAnswer> => {
-    const { name = '', format } = request.query as Query
-    const { body } = request
-    if (!(body instanceof Readable)) {
-      throw new RefusedRequest(415, 'send the file as application/octet-stream')
-    }
+function addImport(door: Door, library: Library): void {
+  door.post('/api/import', async (request): Promise<ImportAnswer> => {
+    const { name = '', format } = request.query
+    const body = request.stream('application/octet-stream')
     const title = titleOf(name)
     const file = join(await library.scratch(), `drop-${crypto.randomUUID()}`)
     try {

@@ -1,12 +1,14 @@
-import type { Message, Reply, ToolDefinition } from '@espalier/text'
+import type { AssistantMessage, Message, Reply, ToolDefinition } from '@espalier/text'
 import { whenAborted } from '../../base/core/call.ts'
 import type { OpenCall, StepCall, Task, Transition, World } from '../../base/core/environment.ts'
 import type { Json, NonEmpty } from '../../base/core/ids.ts'
 import type { CallRecord } from '../../base/core/tool.ts'
+import { NotSteppable } from '../environments/play.ts'
 import type { AgentFunction } from './agent.ts'
 import { inAttempt } from './attempt-context.ts'
 import { recordCall } from './call-record.ts'
 import type { ChatAnswer, ChatCall, ChatRequest } from './contract.ts'
+import { tellAgain } from './deltas.ts'
 import { openSeatHooks } from './hooks.ts'
 import { messageKeys } from './message-key.ts'
 import { plainJson } from './plain-json.ts'
@@ -46,7 +48,8 @@ export async function openAgentWorld<Data>(
       if (now.kind !== 'asks') return { kind: 'end' }
       const { message } = action
       said.set(now.seat, [...now.request.messages, message])
-      now.answer(action)
+      now.answer(withOwnIds(action, turn))
+      if (playing.waiting() > 0) throw new NotSteppable('asks several things at one time')
       const next = await playing.next()
       if (next.kind === 'throws') throw next.error
       now = next
@@ -54,7 +57,9 @@ export async function openAgentWorld<Data>(
         (message.tool_calls ?? []).map(each => recordCall(each, { turn, tools, observed }))
       if (next.kind === 'returns') return { kind: 'end', calls: recorded([]) }
       const before = said.get(next.seat) ?? []
-      const observed = observedIn(next.request, before, { isSeated: played.seats !== undefined })
+      const observed = observedIn(next.request, before, {
+        isSeated: played.seats !== undefined,
+      }).map(each => withoutOwnId(each, message)) as [Message, ...Message[]]
       return { kind: 'continue', observed, calls: recorded(observed) }
     },
     report: () => (now.kind === 'returns' ? plainJson(now.result) : null) as Json,
@@ -73,12 +78,20 @@ export interface PlayedAgent<Data> {
   readonly seats?: readonly string[]
 }
 
+/** An agent that runs, and waits whenever it asked. */
+interface Playing {
+  next(): Promise<Next>
+  /** How many things it did that nobody has taken yet. */
+  waiting(): number
+  stop(): void
+}
+
 /** Runs an agent whose requests wait until somebody takes and answers them. */
 export function startAgent<Data>(
   { agent, seats }: PlayedAgent<Data>,
   task: Task<Data>,
   { signal: outer, seed }: Pick<OpenCall, 'signal' | 'seed'>,
-): { next(): Promise<Next>; stop(): void } {
+): Playing {
   const stop = new AbortController()
   const signal = AbortSignal.any([outer, stop.signal])
   const came: Next[] = []
@@ -88,14 +101,16 @@ export function startAgent<Data>(
     else came.push(next)
     taker = undefined
   }
-  const respond = (request: ChatRequest, { seat = '' }: ChatCall): Promise<readonly ChatAnswer[]> =>
+  const respond = (request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]> =>
     new Promise((resolve, reject) => {
       const release = whenAborted(signal, () => reject(signal.reason))
       const answer = (reply: Reply): void => {
         release()
-        resolve([toAnswer(reply)])
+        const answers = [toAnswer(reply)]
+        tellAgain(call, answers)
+        resolve(answers)
       }
-      tell({ kind: 'asks', seat, request, answer })
+      tell({ kind: 'asks', seat: call.seat ?? '', request, answer })
     })
   const capture = { respond, countTokens: () => 0 }
   const hooks = openSeatHooks({ capture, signal, policy: 'played' }, seats)
@@ -105,19 +120,17 @@ export function startAgent<Data>(
     (error: unknown) => tell({ kind: 'throws', error }),
   )
   return {
+    waiting: () => came.length,
     next: () =>
-      new Promise((resolve, reject) => {
-        if (came.length > 1) reject(new Error(severalAtOnce))
+      new Promise(resolve => {
         const next = came.shift()
         if (next) resolve(next)
         else taker = resolve
       }),
-    stop: () => stop.abort(new Error('the world was disposed of')),
+    // An abort, which frameworks do not report as an error.
+    stop: () => stop.abort(new DOMException('the world was disposed of', 'AbortError')),
   }
 }
-
-const severalAtOnce =
-  'this agent asks several things at one time: it can be rolled, but not played turn by turn'
 
 /** What an agent adds to the conversation so far; with several seats, the whole conversation of the seat that asks. */
 function observedIn(
@@ -130,9 +143,25 @@ function observedIn(
   const goesOn = known.every((key, index) => key === now[index])
   if (goesOn && observed.length > 0) return observed as [Message, ...Message[]]
   if (isSeated) return messages as NonEmpty<Message>
-  throw new Error(
-    'this agent goes on with another conversation: it can be rolled, but not played turn by turn',
-  )
+  throw new NotSteppable('goes on with another conversation')
+}
+
+/** A reply whose calls have ids of their own, as some frameworks refuse one that they have seen. */
+export function withOwnIds({ message, calls }: Reply, turn: number): Reply {
+  const { tool_calls: made } = message
+  if (!made) return { message, calls }
+  const named = made.map((call, index) => ({ ...call, id: ownId(turn, index) }))
+  return { message: { ...message, tool_calls: named }, calls }
+}
+
+const ownId = (turn: number, index: number): string => `played_${turn}_${index}`
+
+/** A result under the id that its call has for whoever plays. */
+function withoutOwnId(message: Message, { tool_calls: made = [] }: AssistantMessage): Message {
+  if (message.role !== 'tool') return message
+  const index = Number(/^played_\d+_(\d+)$/.exec(message.tool_call_id ?? '')?.[1] ?? Number.NaN)
+  const id = made[index]?.id
+  return id === undefined ? message : { ...message, tool_call_id: id }
 }
 
 function toAnswer({ message }: Reply): ChatAnswer {

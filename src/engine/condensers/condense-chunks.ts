@@ -9,7 +9,7 @@ import { wholeBlocks } from './whole-blocks.ts'
 /** A chunk to condense. */
 export interface ChunkRequest {
   readonly text: string
-  /** The question that the text should help to answer, where one is known. */
+  /** The question that the text should help to answer, if one is known. */
   readonly query?: string
 }
 
@@ -193,7 +193,7 @@ export function reasonOf(done: Done): string {
   return `${blocks} ${plural} condensed, ${characters} characters to ${condensed}`
 }
 
-/** The first of the problems, where there were any. */
+/** The first of the problems, if there were any. */
 export function problemOf({ problems }: Done): { readonly problem?: string } {
   if (problems.length === 0) return {}
   return { problem: `${problems.length} chunks could not be condensed: ${problems[0]}` }

@@ -1,4 +1,6 @@
+import { createRequire } from 'node:module'
 import type { PartOfSpeech, WinkMethods } from 'wink-nlp'
+import { missingPackage } from '../../base/core/names/missing-package.ts'
 import type { Facts, Term } from './facts.ts'
 
 interface Word {
@@ -14,10 +16,23 @@ interface Phrase {
   readonly words: readonly Word[]
 }
 
+const packages = ['wink-nlp', 'wink-eng-lite-web-model'] as const
+
+/** Throws with the line that installs what English is read with, if it is not there. */
+export function requireEnglish(
+  resolve: (name: string) => string = createRequire(import.meta.url).resolve,
+): void {
+  try {
+    for (const name of packages) resolve(name)
+  } catch (cause) {
+    throw missingPackage('The condenser "keyword"', packages.join(' '), cause)
+  }
+}
+
 let opened: Promise<WinkMethods> | undefined
 
 /** The language model is large, so it is loaded once, on first use. */
-function openWink(): Promise<WinkMethods> {
+function loadWink(): Promise<WinkMethods> {
   opened ??= Promise.all([import('wink-nlp'), import('wink-eng-lite-web-model')]).then(
     ([wink, model]) => wink.default(model.default, ['sbd', 'pos', 'ner']),
   )
@@ -26,7 +41,7 @@ function openWink(): Promise<WinkMethods> {
 
 /** The facts of an English text: names, noun phrases, and who did what to whom. */
 export async function readEnglish(text: string): Promise<Facts> {
-  const wink = await openWink()
+  const wink = await loadWink()
   const { its } = wink
   const document = wink.readDoc(text)
   const values = document.tokens().out() as string[]

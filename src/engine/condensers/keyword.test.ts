@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { condenseCall } from '../../../test/condensing.ts'
 import { codePoints } from './chunk.ts'
-import { readEnglish } from './english.ts'
+import { readEnglish, requireEnglish } from './english.ts'
 import { cutAtWord } from './facts.ts'
 import { isEnglish } from './frequency.ts'
 import { keywordChunks, keywordCondenser } from './keyword.ts'
@@ -139,6 +139,16 @@ describe('keywordChunks', () => {
     expect(() => keywordChunks({ terms: -1 })).toThrow(
       'keyword: terms is -1; it must be at least 0.',
     )
+  })
+})
+
+describe('requireEnglish', () => {
+  it('names the line that installs what is missing', () => {
+    const missing = () => {
+      throw new Error('Cannot find module')
+    }
+    expect(() => requireEnglish(missing)).toThrow('npm i wink-nlp wink-eng-lite-web-model')
+    expect(() => requireEnglish()).not.toThrow()
   })
 })
 

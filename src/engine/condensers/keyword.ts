@@ -2,7 +2,7 @@ import type { Condenser } from '../../base/core/condenser.ts'
 import { type BlockOptions, blockCondenser } from './block-condenser.ts'
 import { codePoints } from './chunk.ts'
 import type { ChunkCondenser } from './condense-chunks.ts'
-import { readEnglish } from './english.ts'
+import { readEnglish, requireEnglish } from './english.ts'
 import { type FactLimits, writeFacts } from './facts.ts'
 import { isEnglish, readAnyLanguage } from './frequency.ts'
 
@@ -30,6 +30,7 @@ export function keywordChunks(options: KeywordOptions = {}): ChunkCondenser {
   for (const [name, value] of Object.entries(limits)) {
     if (!(value >= 0)) throw new RangeError(`keyword: ${name} is ${value}; it must be at least 0.`)
   }
+  requireEnglish()
   return {
     name: 'keyword',
     async condense({ text, query }) {

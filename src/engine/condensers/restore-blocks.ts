@@ -152,7 +152,7 @@ function worthIt(chunks: readonly MarkedChunk[], { isWorthIt }: ChunkWork): read
     .map(({ text }) => text.trim())
 }
 
-/** Compares a text with its condensed form; where they differ by anything but blocks, it was trimmed. */
+/** Compares a text with its condensed form; if they differ by anything but blocks, it was trimmed. */
 function readBlocks(
   chunks: readonly MarkedChunk[],
   shown: string,

@@ -8,7 +8,7 @@ import { openLanes } from '../../base/core/lane.ts'
 import { TookTooLong } from '../../base/core/process/deadline.ts'
 import { recordWorld, replayWorld, withFork } from './fork.ts'
 import { inBounds } from './in-bounds.ts'
-import { type Play, type Player, playWorld, scorePlay } from './play.ts'
+import { NotSteppable, type Play, type Player, playWorld, scorePlay } from './play.ts'
 import { mistakesFor, probe } from './probe.ts'
 import { replyOf } from './reply.ts'
 
@@ -80,7 +80,7 @@ export function checkEnvironment<Data>(
 /** Seconds that one thing may take that a check asks of an environment, such as opening a world. */
 export const defaultSeconds = 120
 
-/** The same, with other seconds. After something took longer, all else would too: it is not tried. */
+/** Checks an environment as `checkEnvironment` does, with other seconds. After something took longer, all else would too: it is not tried. */
 export async function checkWithin<Data>(
   seconds: number,
   environment: Environment<Data>,
@@ -121,6 +121,10 @@ export async function checkWithin<Data>(
       signal.throwIfAborted()
       const first = beforeDisposal(cause)
       hangs = first instanceof TookTooLong
+      if (first instanceof NotSteppable) {
+        results.push({ name, kind: 'skipped', detail: first.message })
+        continue
+      }
       results.push({ name, kind: 'failed', detail: describeCause(first) })
     }
   }

@@ -132,7 +132,7 @@ function diverged(place: string, what: string, [then, now]: readonly [string, st
   })
 }
 
-/** Forks a recorded world: natively where it can, otherwise by replaying it into a fresh one. */
+/** Forks a recorded world: natively if it can, otherwise by replaying it into a fresh one. */
 export async function forkWorld<Data>(
   world: RecordedWorld,
   { environment, task, ...call }: ForkWorldOptions<Data>,
@@ -147,7 +147,7 @@ export interface ForkWorldOptions<Data> extends OpenCall {
   readonly task: Task<Data>
 }
 
-/** The same environment, whose worlds can all be forked: natively, or by verified replay. */
+/** An environment whose worlds can all be forked: natively, or by verified replay. */
 export function withFork<Data>(environment: Environment<Data>): Environment<Data> {
   return {
     ...environment,

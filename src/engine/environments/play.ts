@@ -35,6 +35,15 @@ export interface Play {
   readonly report?: Json
 }
 
+/** An agent that can be rolled and taught, but whose attempts are no conversation to be stepped. */
+export class NotSteppable extends Error {
+  override name = 'NotSteppable'
+
+  constructor(what: string) {
+    super(`this agent ${what}: it can be rolled, taught and trained, but not stepped turn by turn`)
+  }
+}
+
 /** Plays a world, without a model, until it ends, the player has no more to say, or `turns` are over. */
 export async function playWorld<Data>(
   world: World,

@@ -9,6 +9,7 @@ const builtInEnvironments: Readonly<Record<string, LateFactory>> = {
   desk: async () => (await import('./desk/factory.ts')).deskFactory,
   'key-value': async () => (await import('./built-in/factory.ts')).keyValueFactory,
   passages: async () => (await import('./built-in/factory.ts')).passagesFactory,
+  recorded: async () => (await import('./built-in/factory.ts')).recordedFactory,
   'single-turn': async () => (await import('./built-in/factory.ts')).singleTurnFactory,
   'tool-loop': async () => (await import('./built-in/factory.ts')).toolLoopFactory,
 }

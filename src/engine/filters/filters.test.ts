@@ -168,6 +168,28 @@ describe('filters', () => {
     )
   })
 
+  it('[D1] equal rewards by a part: whatever shaping and penalties make of the rest', () => {
+    const scored = (right: number, brief: number): Scored => ({
+      ...said(['x']),
+      reward: {
+        total: right + 0.05 * brief,
+        parts: [
+          { name: 'right', score: right, weight: 1 },
+          { name: 'brief', score: brief, weight: 0.05 },
+        ],
+      },
+    })
+    const failures = [scored(0, 1), scored(0, 0.2), scored(0, 0)]
+    expect(judge('equal-rewards', ...failures)).toEqual([])
+    expect(judge('equal-rewards:part=right', ...failures)[0]!.reason).toBe(
+      'all 3 rewards by "right" are 0',
+    )
+    expect(judge('equal-rewards:part=right', ...failures, scored(1, 0))).toEqual([])
+    expect(() => judge('equal-rewards:part=rihgt', ...failures)).toThrow(
+      'to look at the part "rihgt" of rewards, which have right, brief',
+    )
+  })
+
   it('[D1] groups: equal rewards drop all, duplicates all but the first, stale by version', () => {
     expect(judge('equal-rewards', said(['x']), said(['y']))).toHaveLength(2)
     expect(judge('equal-rewards', said(['x'], { reward: 0 }), said(['y']))).toEqual([])

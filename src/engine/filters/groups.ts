@@ -2,19 +2,42 @@ import { createHash } from 'node:crypto'
 import { coverageOf } from '../../base/core/credit.ts'
 import type { Filter, Scored } from '../../base/core/group.ts'
 import type { TrajectoryId } from '../../base/core/ids.ts'
+import { SettingError } from '../../base/core/names/setting-error.ts'
+import type { Reward } from '../../base/core/reward.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import { type DropFrom, perGroup } from './filter.ts'
 
-/** Drops groups whose rewards are all equal, to within `spread`: nothing can be learned from them. */
-export function equalRewards({ spread = 0 }: { readonly spread?: number } = {}): Filter {
+/**
+ * Drops groups whose rewards are all equal, to within `spread`: nothing can be learned from them. With `part`, groups in
+ * which that part of the reward is equal, whatever other parts and penalties make of them.
+ */
+export function equalRewards({
+  spread = 0,
+  part,
+}: {
+  readonly spread?: number
+  readonly part?: string
+} = {}): Filter {
   return perGroup('equal-rewards', ({ members }) => {
-    const rewards = members.map(({ reward }) => reward.total)
+    const rewards = members.map(({ reward }) =>
+      part === undefined ? reward.total : partOf(reward, part),
+    )
     if (rewards.length === 0) return undefined
     const [low, high] = [Math.min(...rewards), Math.max(...rewards)]
     if (high - low > spread) return undefined
-    return `all ${rewards.length} rewards are ${low === high ? low : `between ${low} and ${high}`}`
+    const what = part === undefined ? 'rewards' : `rewards by "${part}"`
+    return `all ${rewards.length} ${what} are ${low === high ? low : `between ${low} and ${high}`}`
   })
+}
+
+function partOf({ parts }: Reward, name: string): number {
+  const found = parts.find(part => part.name === name)
+  if (found) return found.score
+  const known = parts.map(part => part.name).join(', ')
+  throw new SettingError(
+    `the filter "equal-rewards" is to look at the part "${name}" of rewards, which have ${known || 'none'}`,
+  )
 }
 
 /** Drops groups of which too few members could be scored to be compared. @default 2 */

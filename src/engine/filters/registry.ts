@@ -57,12 +57,12 @@ export const filterFactories: Readonly<Record<string, FilterFactory>> = {
     open: values => guarded(values),
   },
   'equal-rewards': {
-    about: 'Groups whose rewards are all equal.',
-    options: { spread: 'amount' },
+    about: 'Groups whose rewards, or a part of them, are all equal.',
+    options: { spread: 'amount', part: 'text' },
     open: values => equalRewards(values),
   },
   duplicates: {
-    about: 'The same tokens as a sibling.',
+    about: 'The same tokens as a sibling; changes what is maximised.',
     options: { from },
     open: values => duplicates(values),
   },

@@ -88,7 +88,10 @@ describe('openPolicy', () => {
     ['sglang:localhost:30000', 'Did you mean "http://localhost:30000"?'],
     ['sglang:ftp://x', 'must begin with http:// or https://'],
     ['sglang:http://me:secret@x', 'Give the key as an option'],
-    ['sglang:http://x/?a=1', 'sglang has no parameter "a". Known: logprobs, update, experts.'],
+    [
+      'sglang:http://x/?a=1',
+      'sglang has no parameter "a". Known: logprobs, update, experts, session.',
+    ],
     ['vllm:http://x?logprobs=cooked', 'logprobs is raw or processed, not "cooked"'],
     ['vllm:http://x?endpont=completions', 'Did you mean "endpoint"?'],
   ])('refuses %s', async (uri, message) => {

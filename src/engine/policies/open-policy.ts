@@ -3,13 +3,16 @@ import { isMainThread } from 'node:worker_threads'
 import type { Lane } from '../../base/core/lane.ts'
 import { didYouMean } from '../../base/core/names/nearest.ts'
 import type { Policy } from '../../base/core/policy.ts'
+import type { Absences } from '../../base/core/process/absences.ts'
+import { type Clock, systemClock } from '../../base/core/process/clock.ts'
 import { readAddress } from './policy-uri.ts'
 import { type Opening, type PolicyScheme, readUri } from './schemes.ts'
 import type { VllmOptions } from './servers/vllm.ts'
 import { byLoad } from './transport/by-load.ts'
 import { openServerThread } from './transport/thread/thread.ts'
 import { openVersions } from './versions.ts'
-import { withBalance } from './with-balance.ts'
+import { withAbsences, withLastWeights } from './with-absences.ts'
+import { type BalanceOptions, withBalance } from './with-balance.ts'
 import { withLimit } from './with-limit.ts'
 import { withRecord } from './with-record.ts'
 import { type RetryOptions, withRetries } from './with-retries.ts'
@@ -35,10 +38,16 @@ export interface PolicyOptions {
   readonly logprobs?: NonNullable<VllmOptions['logprobs']>
   /** How a vLLM server is given tokens. @default whichever is open */
   readonly endpoint?: NonNullable<VllmOptions['endpoint']>
+  /** What tells routers a request's session: another header than `X-Session-ID`, or `body:` and a field. */
+  readonly session?: string
   /** The version of the weights, for servers that do not report it. @default 0 */
   readonly version?: () => number
   /** `false`: nothing is retried. @default the defaults of `withRetries` */
   readonly retries?: RetryOptions | false
+  /** Where to wait for a server that is away. @default nowhere: it is retried like one that is broken */
+  readonly absences?: Absences
+  /** Hears of a server that is away while others are there, and that it is back. */
+  readonly onMoved?: BalanceOptions['onMoved']
   /** Requests at one time. @default as many as are asked */
   readonly limit?: number | Lane
   /** A cassette to record into. */
@@ -75,13 +84,25 @@ export async function openPolicy(
 }
 
 async function wrap(opened: readonly Policy[], options: PolicyOptions): Promise<Policy> {
-  const { retries = {}, limit, record } = options
-  const balanced = opened.length === 1 ? opened[0]! : withBalance(opened)
+  const { retries = {}, limit, record, absences, onMoved } = options
+  const each = absences ? opened.map(withLastWeights) : opened
+  const balanced = each.length === 1 ? each[0]! : withBalance(each, { ...(onMoved && { onMoved }) })
   // Weights inside are never busy or cut off.
-  const isRetried = retries !== false && balanced.inside === undefined
-  const retried = isRetried ? withRetries(balanced, retries) : balanced
+  const isAsked = balanced.inside === undefined
+  const awaited = absences && isAsked ? withAbsences(balanced, absences) : balanced
+  const isRetried = retries !== false && isAsked
+  const retried = isRetried
+    ? withRetries(awaited, { clock: patientClock(absences), ...retries })
+    : awaited
   const limited = limit === undefined ? retried : withLimit(retried, limit)
   return record === undefined ? limited : withRecord(limited, record)
+}
+
+/** A clock on which the time stands still while a server is away. */
+function patientClock(absences: Absences | undefined): Clock {
+  if (!absences) return systemClock
+  const { now, sleep } = systemClock
+  return { now: () => now() - 1000 * absences.seconds(), sleep }
 }
 
 function openOne(uri: string, options: Opening): Promise<Policy> | Policy {

@@ -2,6 +2,7 @@ import { didYouMean } from '../../base/core/names/nearest.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { type PolicyScheme, type ReadUri, readUri } from './schemes.ts'
 import { type ExpertShape, readExpertShape } from './servers/routed-experts.ts'
+import { sessionPattern } from './servers/session-key.ts'
 import type { VllmEndpoint } from './servers/vllm-request.ts'
 import type { UpdateMode } from './servers/weight-sync.ts'
 import type { TinkerServerName } from './tinker/server-kind.ts'
@@ -13,6 +14,8 @@ export interface PolicyParameters {
   /** Asks for the experts that served each token, of a model with so many layers and experts per token. */
   readonly experts?: ExpertShape
   readonly servedModel?: string
+  /** What tells routers a request's session: a header, or `body:` and a field. */
+  readonly session?: string
   /** What happens to requests under way when weights change. */
   readonly update?: UpdateMode
   /** Which program speaks Tinker's API there. */
@@ -50,6 +53,10 @@ export function readAddress(
       parameters.experts = expertsOf(value, uri)
       continue
     }
+    if (name === 'session') {
+      parameters.session = sessionOf(value, uri)
+      continue
+    }
     if (!values.includes(value)) {
       throw new SettingError(
         `The policy "${uri}": ${name} is ${values.join(' or ')}, not "${value}".`,
@@ -65,6 +72,13 @@ function expertsOf(value: string, uri: string): ExpertShape {
   if (shape) return shape
   throw new SettingError(
     `The policy "${uri}": experts is the model's layers and experts per token, as in 48x8, not "${value}".`,
+  )
+}
+
+function sessionOf(value: string, uri: string): string {
+  if (sessionPattern.test(value)) return value
+  throw new SettingError(
+    `The policy "${uri}": session is the name of a header, or body: and that of a field, as in X-Routing-Key or body:session_params.session_id, not "${value}".`,
   )
 }
 

@@ -14,7 +14,7 @@ export interface PolicyScheme {
   open(rest: string, options: Opening): Promise<Policy> | Policy
   /** Whether something has to follow the colon. @default false */
   readonly needsRest?: boolean
-  /** The parameters that an address may end with, and their values. @default none: `?` and `#` are ordinary characters */
+  /** The parameters that an address may end with, and their values; none where they are free. @default none: `?` and `#` are ordinary characters */
   readonly parameters?: Readonly<Record<string, readonly string[]>>
   /** Whether it is sent messages and mostly gives no token ids. @default false */
   readonly onlyChats?: boolean
@@ -39,28 +39,28 @@ const update = ['drain', 'abort']
 const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
   sglang: {
     ...server,
-    parameters: { logprobs, update, experts: [] },
+    parameters: { logprobs, update, experts: [], session: [] },
     async open(url, options) {
       return (await import('./servers/sglang.ts')).openSglang(url, serverOptions(options))
     },
   },
   vllm: {
     ...server,
-    parameters: { logprobs, endpoint: Object.keys(vllmPaths), experts: [], update },
+    parameters: { logprobs, endpoint: Object.keys(vllmPaths), experts: [], update, session: [] },
     async open(url, options) {
       return (await import('./servers/vllm.ts')).openVllm(url, serverOptions(options))
     },
   },
   'llama-cpp': {
     ...server,
-    parameters: {},
+    parameters: { session: [] },
     async open(url, options) {
       return (await import('./servers/llama-cpp.ts')).openLlamaCpp(url, serverOptions(options))
     },
   },
   openai: {
     ...server,
-    parameters: {},
+    parameters: { session: [] },
     onlyChats: true,
     async open(url, options) {
       return (await import('./servers/openai-chat.ts')).openOpenAiChat(url, serverOptions(options))

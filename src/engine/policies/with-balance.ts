@@ -5,8 +5,8 @@ import type {
   PolicyDescription,
   Sample,
 } from '../../base/core/policy.ts'
-import { type Clock, systemClock } from './transport/clock.ts'
-import { isPassing } from './transport/server-error.ts'
+import { type Clock, systemClock } from '../../base/core/process/clock.ts'
+import { awayReason, isPassing } from './transport/server-error.ts'
 
 /** How servers share the load. */
 export interface BalanceOptions {
@@ -20,6 +20,8 @@ export interface BalanceOptions {
   /** @default 60 */
   readonly longestRestSeconds?: number
   readonly clock?: Clock
+  /** Hears of a server that is away while others are there, and that it is back. */
+  readonly onMoved?: (server: string, why: string | undefined) => void
 }
 
 interface Member {
@@ -29,6 +31,8 @@ interface Member {
   failures: number
   /** When it may be tried again, in milliseconds. */
   restsUntil: number
+  /** Whether others were told that it is away. */
+  isMissed: boolean
 }
 
 /** Sessions whose server is remembered. */
@@ -45,34 +49,23 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
     restSeconds: 1,
     longestRestSeconds: 60,
     clock: systemClock,
+    onMoved: () => {},
     ...options,
   }
-  const members = policies.map(policy => ({ policy, running: 0, failures: 0, restsUntil: 0 }))
+  const members = policies.map(policy => ({
+    policy,
+    running: 0,
+    failures: 0,
+    restsUntil: 0,
+    isMissed: false,
+  }))
   const capabilities = commonCapabilities(policies)
-  const choose = openChoice(members, settings)
-
-  async function run<T>(
-    session: string,
-    work: (policy: Policy) => Promise<T>,
-  ): Promise<[T, Member]> {
-    const member = choose(session)
-    member.running++
-    try {
-      const result = await work(member.policy)
-      member.failures = 0
-      member.restsUntil = 0
-      return [result, member]
-    } catch (cause) {
-      if (isPassing(cause)) rest(member, settings)
-      throw cause
-    } finally {
-      member.running--
-    }
-  }
+  const run = openRunner(members, settings)
 
   return {
     name: policies.map(({ name }) => name).join(' '),
     capabilities,
+    members: policies,
     async sample(request, call) {
       const [sample, { policy }] = await run(request.session, each => each.sample(request, call))
       return from(sample, policy)
@@ -108,6 +101,38 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
     async [Symbol.asyncDispose]() {
       await Promise.all(policies.map(policy => policy[Symbol.asyncDispose]()))
     },
+  }
+}
+
+/** Sends requests to the servers; one that a server which is away did not take goes to another that is there. */
+function openRunner(members: readonly Member[], settings: Required<BalanceOptions>) {
+  const choose = openChoice(members, settings)
+  const isUp = ({ restsUntil }: Member): boolean => restsUntil <= settings.clock.now()
+
+  return async function run<T>(
+    session: string,
+    work: (policy: Policy) => Promise<T>,
+  ): Promise<[T, Member]> {
+    const member = choose(session)
+    member.running++
+    try {
+      const result = await work(member.policy)
+      member.failures = 0
+      member.restsUntil = 0
+      if (member.isMissed) settings.onMoved(member.policy.name, undefined)
+      member.isMissed = false
+      return [result, member]
+    } catch (cause) {
+      if (isPassing(cause)) rest(member, settings)
+      const why = awayReason(cause)
+      if (why === undefined || !members.some(isUp)) throw cause
+      if (!member.isMissed) settings.onMoved(member.policy.name, why)
+      member.isMissed = true
+    } finally {
+      member.running--
+    }
+    // Another is there.
+    return await run(session, work)
   }
 }
 

@@ -1,7 +1,7 @@
 import { aroundPolicy, type Draw, type Question } from '../../base/core/around.ts'
 import type { Policy, SampleKey } from '../../base/core/policy.ts'
+import { type Clock, systemClock } from '../../base/core/process/clock.ts'
 import { randomAt, seedOf } from '../../base/math/random.ts'
-import { type Clock, systemClock } from './transport/clock.ts'
 import { isPassing, ServerError } from './transport/server-error.ts'
 
 /** One request to a policy. */

@@ -6,6 +6,7 @@ import type { GroupId } from '../../base/core/ids.ts'
 import type { Lanes } from '../../base/core/lane.ts'
 import type { Policy, Sampling } from '../../base/core/policy.ts'
 import type { SharedState } from './shared.ts'
+import type { ShownExamples } from './world/examples.ts'
 
 /** What is configured to end an attempt. */
 export interface Limits {
@@ -70,6 +71,8 @@ export interface RolloutContext {
   /** Watchers that stop samples and attempts early. */
   readonly guards?: readonly Guard[]
   readonly condense?: CondenseSettings
+  /** Conversations that the policy is shown before its task. */
+  readonly examples?: ShownExamples
   /** The players of seats that the policy does not play. */
   readonly seats?: Seating
 }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { World } from '../../base/core/environment.ts'
 import type { Outcome } from '../../base/core/outcome.ts'
-import { startTimer } from '../../base/core/process/timer.ts'
+import { startPatientTimer } from '../../base/core/process/absences.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import { act } from './act.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
@@ -58,11 +58,11 @@ export function withTime(
 ): { readonly attempt: Attempt; clear(): void } {
   if (!Number.isFinite(seconds)) return { attempt, clear: () => {} }
   const timer = new AbortController()
-  const handle = startTimer(() => timer.abort(new TimeIsUp(seconds, onTime)), seconds * 1000)
+  const handle = startPatientTimer(() => timer.abort(new TimeIsUp(seconds, onTime)), seconds * 1000)
   const signal = AbortSignal.any([attempt.signal, timer.signal])
   // All paths of a tree listen to this signal, which is not a leak.
   setMaxListeners(0, signal)
-  return { attempt: { ...attempt, signal }, clear: () => clearTimeout(handle) }
+  return { attempt: { ...attempt, signal }, clear: handle.clear }
 }
 
 /** Disposing comes last; if it fails, the attempt still counts. */

@@ -41,7 +41,7 @@ export async function closeWalk(walk: Walk, outcome: Outcome): Promise<Ending> {
     outcome: final,
     turns: walk.turns,
     messages: walk.messages,
-    ...condensedViews(walk),
+    ...storedViews(walk),
     calls: walk.calls,
     ...(report !== undefined && { report }),
     fidelity: { kind: fidelityOf(walk), forks: walk.forks },
@@ -62,10 +62,10 @@ function endOf(walk: Walk): Place {
   return walk.tokens.length > walk.context.limits.context ? sampledEnd(walk) : walk.place
 }
 
-/** Only condensed views are stored: the views of steps follow from the conversation. */
-function condensedViews({ views }: Walk): Pick<Trajectory, 'views'> {
-  const condensed = views.filter(({ by }) => by === 'condenser')
-  return condensed.length > 0 ? { views: condensed } : {}
+/** The views of steps follow from the conversation, and are not stored. */
+function storedViews({ views }: Walk): Pick<Trajectory, 'views'> {
+  const stored = views.filter(({ by }) => by !== 'step')
+  return stored.length > 0 ? { views: stored } : {}
 }
 
 function fidelityOf(walk: Walk): Trajectory['fidelity']['kind'] {

@@ -7,7 +7,8 @@ import type { Lineage } from '../../base/core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { condenseOpening } from './condensing/condense.ts'
 import { takeSummaryEnd } from './condensing/state.ts'
-import { addFork, emptyWalk, endOpening, extend, hear, seedFor, type Walk } from './walk.ts'
+import { addFork, emptyWalk, endOpening, extend, seedFor, type Walk } from './walk.ts'
+import { hearOpening } from './world/examples.ts'
 import { checkSaid } from './world/said.ts'
 
 /** Opens the world of an attempt through the environment's lane. */
@@ -27,7 +28,7 @@ export async function openWorld(context: RolloutContext, attempt: Attempt): Prom
   )
 }
 
-/** Plants the tree of an attempt in an opened world; its opening is condensed where that is wanted. */
+/** Plants the tree of an attempt in an opened world; its opening is condensed if that is wanted. */
 export async function startWalk(
   context: RolloutContext,
   attempt: Attempt,
@@ -38,7 +39,7 @@ export async function startWalk(
   const condensing = condense?.condenser.open()
   if (condensing) checkNames(world, condensing)
   const walk = emptyWalk(context, attempt, { world, ...(condensing && { condensing }) })
-  hear(walk, world.opening)
+  hearOpening(walk, world.opening)
   await condenseOpening(walk)
   endOpening(walk)
   const ids = acrossNow('renderer', attempt, () => renderer.render(walk.shown, walk.tree.tools))

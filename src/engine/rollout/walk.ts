@@ -15,7 +15,7 @@ import {
 } from '../../base/core/tree.ts'
 import { seedOf } from '../../base/math/random.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
-import { type CondensingState, openCondensingState } from './condensing/state.ts'
+import { type CondensingState, makeCondensingState } from './condensing/state.ts'
 import type { NextTurn } from './next-turn.ts'
 import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
 
@@ -132,7 +132,7 @@ export function emptyWalk(
     used: nothingUsed(),
     next: {},
   }
-  return condensing ? { ...walk, condensing: openCondensingState(condensing) } : walk
+  return condensing ? { ...walk, condensing: makeCondensingState(condensing) } : walk
 }
 
 /** The world of attempts whose world never opened. */
@@ -155,11 +155,17 @@ export function hear(walk: Walk, messages: readonly Message[]): void {
 }
 
 /** Shows the policy these messages instead of the conversation so far. */
-export function show(walk: Walk, shown: readonly Message[], by?: View['by']): void {
+export function show(
+  walk: Walk,
+  shown: readonly Message[],
+  by?: View['by'],
+  examples?: View['examples'],
+): void {
   growing(walk).shown = [...shown]
   if (by === undefined) return
   const { turns, messages } = walk
-  growing(walk).views.push({ turn: turns.length, by, shown, from: messages.length })
+  const view = { turn: turns.length, by, shown, from: messages.length }
+  growing(walk).views.push(examples ? { ...view, examples } : view)
 }
 
 /** Appends tokens to the path. */
@@ -255,6 +261,6 @@ export function sampledEnd({ tree, place }: Walk): Place {
 
 /** The opening as the policy is shown it. */
 export function openingShown({ views, messages, turns }: Walk): readonly Message[] {
-  const condensed = views.findLast(({ turn, by }) => turn === 0 && by === 'condenser')
-  return condensed?.shown ?? messages.slice(0, turns[0]?.messages ?? messages.length)
+  const view = views.findLast(({ turn }) => turn === 0)
+  return view?.shown ?? messages.slice(0, turns[0]?.messages ?? messages.length)
 }

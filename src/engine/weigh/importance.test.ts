@@ -109,7 +109,7 @@ describe('what takes importance weights', () => {
     )
   })
 
-  it.each(['token', 'reject'])(
+  it.each(['token', 'reject:low=0.5,high=2'])(
     '[T1] %s: a token for which the policy gave no number has none, and the weight 1',
     name => {
       const group = withProximal(treeGroup(2), 2)

@@ -49,9 +49,9 @@ export const importanceParts: Readonly<Record<string, WeightShape>> = {
   },
   reject: {
     about:
-      'The geometric mean of a trajectory’s ratios; the whole is left out outside of `low` to `high`.',
+      'Leaves out trajectories whose ratios have a geometric mean outside of `low` to `high`, and weighs no other (verl’s seq_mean_k1).',
     options: bounds,
-    settings: { level: 'geometric', mode: 'mask', low: 0.5, high: 2 },
+    settings: { level: 'geometric', mode: 'reject', low: 0.999, high: 1.001 },
   },
   staleness: {
     about: 'decay to the power of a token’s age in versions; 0 beyond `lag`.',
@@ -109,7 +109,7 @@ export function weighImportance(group: Group, off: OffPolicy, current: number): 
   return { ...group, members }
 }
 
-/** The newest version that may have sampled a token of a group; -1 where nothing was sampled. */
+/** The newest version that may have sampled a token of a group; -1 if nothing was sampled. */
 export function newestVersion(group: Group): number {
   const trees = new Set([...group.members, ...group.unscored].map(({ tree }) => tree))
   const versions = [...trees]

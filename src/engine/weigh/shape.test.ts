@@ -115,9 +115,22 @@ describe('shaped rewards', () => {
 
   it('and without what length costs; the rewards that are kept stay', () => {
     const shaping = { overlong: { maximum: 4, buffer: 2 } }
-    expect(advantages([1, 1], shaping)).toEqual(expected([1 - 0.5, 1 - 1]))
-    const { members } = weighed(groupOf(tree, [1, 1]), shaping)
-    expect(members.map(({ reward }) => reward.total)).toEqual([1, 1])
+    expect(advantages([1, 0], shaping)).toEqual(expected([1 - 0.5, 0 - 1]))
+    const { members } = weighed(groupOf(tree, [1, 0]), shaping)
+    expect(members.map(({ reward }) => reward.total)).toEqual([1, 0])
+  })
+
+  it('lengths alone decide nothing, unless they are told to', () => {
+    const overlong = { maximum: 4, buffer: 2 }
+    expect(advantages([0, 0], { overlong })).toEqual([0, 0])
+    expect(advantages([0, 0], { overlong: { ...overlong, alone: true } })).toEqual(
+      expected([-0.5, -1]),
+    )
+    const read = readShaping({
+      overlong: 'soft:maximum=4,buffer=2,alone=true',
+      has: { reference: false, teacher: false },
+    })
+    expect(read.overlong).toMatchObject({ alone: true })
   })
 })
 
@@ -133,7 +146,7 @@ describe('shaping where a whole step is compared', () => {
   }
 
   it('the spread is that of the shaped rewards', () => {
-    const overlong = { maximum: 4, buffer: 2 }
+    const overlong = { maximum: 4, buffer: 2, alone: true }
     const rewards = [1 - 0.5, 0 - 1, 0 - 0.5, 0 - 1]
     const entries = rewards.map((reward, index) => ({
       group: index < 2 ? 0 : 1,

@@ -4,7 +4,7 @@ import type { SampledSegment, ScorerName } from '../../base/core/segment.ts'
 import { type KlPenalty, klPenalty } from '../../base/math/kl.ts'
 import { type OverlongSettings, overlongPenalty } from '../../base/math/overlong.ts'
 import type { BatchScale } from './batch-scale.ts'
-import type { Compared } from './compared.ts'
+import { type Compared, comparedReward } from './compared.ts'
 import type { Estimate } from './estimate.ts'
 
 /** How a teacher sets the advantage of tokens: alone, or added to the comparison within the group. */
@@ -16,8 +16,8 @@ export interface Distillation {
 
 /** Changes of rewards before they are compared, and of advantages after. Stored rewards are not changed. */
 export interface Shaping {
-  /** The penalty for long trajectories, in sampled tokens. */
-  readonly overlong?: OverlongSettings
+  /** The penalty for long trajectories, in sampled tokens; with `alone`, also in groups whose rewards do not differ. */
+  readonly overlong?: OverlongSettings & { readonly alone?: boolean }
   /** Subtracts the divergence from the reference, summed over sampled tokens, from the reward. */
   readonly kl?: KlPenalty
   readonly distillation?: Distillation
@@ -43,12 +43,21 @@ function shapedScale(batch: BatchScale, shaping: Shaping): BatchScale {
   }
 }
 
-/** A group with the shaped rewards by which its members are compared. */
+/** A group with the shaped rewards by which its members are compared; lengths decide nothing if rewards are equal. */
 export function withShapedRewards<Member extends Judged>(
   group: Group<Member>,
   shaping: Shaping,
 ): Group<Member> {
-  return { ...group, members: group.members.map(member => shapeReward(member, shaping)) }
+  const { overlong, ...rest } = shaping
+  const isAlone = overlong && !overlong.alone && hasEqualRewards(group)
+  const given = isAlone ? rest : shaping
+  return { ...group, members: group.members.map(member => shapeReward(member, given)) }
+}
+
+/** Attempts that earned the same would be told apart by their length alone, and scaled as if that were success. */
+function hasEqualRewards({ members }: Group<Judged>): boolean {
+  const rewards = members.flatMap(member => comparedReward(member) ?? [])
+  return rewards.every(reward => reward === rewards[0])
 }
 
 function shapeReward<Member extends Judged>(member: Member, { overlong, kl }: Shaping): Member {

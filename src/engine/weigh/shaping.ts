@@ -5,7 +5,7 @@ import type { Distillation, Shaping } from './shape.ts'
 
 /** Shaping as it is named on a command line. */
 export interface ShapingOptions {
-  /** `soft:maximum=N,buffer=N,factor=C`. */
+  /** `soft:maximum=N,buffer=N,factor=C,alone=true`. */
   readonly overlong?: string | undefined
   /** `alone` or `added`, with a `coefficient`. */
   readonly distill?: string | undefined
@@ -37,7 +37,7 @@ export function readShaping({
 }
 
 const overlongs = {
-  soft: { options: { maximum: 'count', buffer: 'count', factor: 'amount' } },
+  soft: { options: { maximum: 'count', buffer: 'count', factor: 'amount', alone: 'switch' } },
 } as const
 
 function readOverlong(text: string): NonNullable<Shaping['overlong']> {
@@ -48,7 +48,7 @@ function readOverlong(text: string): NonNullable<Shaping['overlong']> {
       `overlong penalty "${text}" needs a maximum and a buffer within it, as in soft:maximum=2048,buffer=512`,
     )
   }
-  return { maximum, buffer, factor }
+  return { maximum, buffer, factor, ...(values.alone === true && { alone: true }) }
 }
 
 const distillations = {

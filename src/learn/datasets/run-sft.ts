@@ -1,6 +1,6 @@
 import { type Message, textOf } from '@espalier/text'
 import type { Condenser } from '../../base/core/condenser.ts'
-import type { Trajectory } from '../../base/core/trajectory.ts'
+import type { Trajectory, View } from '../../base/core/trajectory.ts'
 import { openRunReader } from '../../run/store/store.ts'
 import type { Built, DatasetItem, DatasetRow } from './build.ts'
 import { condenseOpening, contentKey, recallArguments, rejected } from './condensed-sft.ts'
@@ -52,7 +52,8 @@ async function fromMember(
   call: { readonly signal: AbortSignal },
 ): Promise<Built> {
   const { trajectory, reward } = member
-  const { outcome, views = [], messages, turns } = trajectory
+  const { outcome, messages, turns } = trajectory
+  const views = condensedViews(trajectory)
   if (reward < least) return rejected('low-reward', String(reward))
   if (outcome.kind !== 'completed') return rejected('not-completed')
   const first = turns[0]
@@ -92,7 +93,8 @@ async function fromMember(
 /** A trajectory that was condensed while rolling is taken as the policy saw it: one row per path. */
 function pathRows(member: Member): readonly DatasetRow[] {
   const { trajectory, reward, tools } = member
-  const { views = [], messages } = trajectory
+  const { messages } = trajectory
+  const views = condensedViews(trajectory)
   const starts = views[0]!.turn === 0 ? views : [undefined, ...views]
   return starts.flatMap((view, index) => {
     const next = starts[index + 1]
@@ -104,6 +106,11 @@ function pathRows(member: Member): readonly DatasetRow[] {
     const notes = { reward, recalls, path: index, from: 'shown' }
     return [toRow(member, whole, { notes, tools, part: index })]
   })
+}
+
+/** Examples of others are not the conversation's own, and are not learned from. */
+function condensedViews({ views = [] }: Trajectory): readonly View[] {
+  return views.filter(({ examples }) => !examples)
 }
 
 function untilReply(messages: readonly Message[]): readonly Message[] {

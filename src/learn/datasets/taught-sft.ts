@@ -95,7 +95,7 @@ function contextOf(options: TeacherOptions): Teaching['context'] {
   }
 }
 
-/** The same environment, whose opening tells privately what supports the answer. */
+/** Passages whose opening tells privately what supports the answer. */
 const hinting = passages({ instructions: data => `${passageInstructions}\n\n${hintFor(data)}` })
 
 function hintFor({ supporting, answer }: PassageTask): string {

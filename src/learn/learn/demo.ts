@@ -92,10 +92,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
   return { ...trained, example: findExample(trained) }
 }
 
-/**
- * The rate falls while the policy settles. No entropy bonus: the base model explores enough, and a
- * bonus would change the controls, which must show that only the rewards teach.
- */
+/** The rate falls while the policy settles. */
 function learningOf({
   steps,
   learningRate: from,
@@ -103,7 +100,6 @@ function learningOf({
 }: Required<Pick<DemoOptions, 'steps' | 'learningRate' | 'seed'>>) {
   return {
     learningRate: { kind: 'linear', from, to: from / 6, steps },
-    entropy: 0,
     seed,
   } as const
 }

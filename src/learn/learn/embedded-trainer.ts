@@ -28,11 +28,15 @@ import {
 import type { EmbeddedModel } from '../model/model.ts'
 import { rendererFor } from '../model/teach.ts'
 import { mismatchMetrics, offPolicy, referenceOf } from './embedded-off-policy.ts'
+import { openOwnRate } from './own-rate.ts'
+
+/** Constant, a schedule, or `auto`, which finds itself. */
+export type LearningRate = number | Schedule | 'auto'
 
 /** How the embedded model learns from groups. */
 export interface EmbeddedTrainerOptions {
-  /** Constant, or a schedule. @default 4e-4 */
-  readonly learningRate?: number | Schedule
+  /** Constant, a schedule, or `auto`: as high as keeps each step's change of the policy small. @default 4e-4 */
+  readonly learningRate?: LearningRate
   /** The largest gradient norm. @default 1 */
   readonly clip?: number
   /** @default 0 */
@@ -47,7 +51,7 @@ export interface EmbeddedTrainerOptions {
   readonly epochs?: number
   /** Updates per pass. @default 1 */
   readonly updates?: number
-  /** Coefficient of the entropy bonus: fixed, by schedule, or steered by a target. @default 0.01 */
+  /** Coefficient of the entropy bonus: fixed, by schedule, or steered by a target. @default 0 */
   readonly entropy?: number | Schedule | EntropyTarget
   /** Holds the policy near a model, or near the reference that scored what was sampled. @default none */
   readonly kl?: { readonly penalty: KlPenalty; readonly reference: EmbeddedModel | 'scored' }
@@ -98,6 +102,7 @@ export function embeddedTrainer(
 ): EmbeddedTrainer {
   const settings = readOptions(options)
   const { tokenizer } = rendererFor('embedded', model.files)
+  const own = openOwnRate()
   let steps = 0
   let kept = 0
   let used = 0
@@ -110,37 +115,50 @@ export function embeddedTrainer(
       const metrics: Record<string, number> = batchMetrics(model, members, trained)
       const step = steps++
       used = coefficientAt(settings.entropy, step) ?? used
-      // A bonus or a penalty teaches even if all advantages are zero.
-      const isIdle = trained.length === 0 && used === 0 && !settings.kl
-      if (made.rows.length === 0 || isIdle) {
+      // The optimiser makes full steps of the tiniest gradient, so a bonus or a penalty alone would ruin the policy.
+      if (trained.length === 0) {
         const measure = async () => ({ metrics: {}, top: [] })
         return { version: model.version(), metrics, measure }
       }
-      const looked = trained.length > 0 ? trained : made.rows
       const { lesson, measured } = await offPolicy(model, { made, members }, { settings, signal })
       Object.assign(metrics, measured)
-      const options = await learnOptions(members, lesson.rows, { settings, signal, step })
+      const { learningRate: rate } = settings
+      const learningRate = rate === 'auto' ? own.now() : rateAt(rate, step)
+      const options = await learnOptions(members, lesson.rows, {
+        settings,
+        signal,
+        step,
+        learningRate,
+      })
       const learned = await learn(model, lesson, { ...options, entropy: used })
       if (isTarget(settings.entropy)) {
         ;({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
       }
       Object.assign(metrics, mismatchMetrics(learned.before), learnedMetrics(learned))
-      return {
-        version: model.version(),
-        metrics,
-        measure: () => measure(model, looked, { settings, signal, tokenizer }),
+      if (rate !== 'auto') {
+        const measured = () => measure(model, trained, { settings, signal, tokenizer })
+        return { version: model.version(), metrics, measure: measured }
       }
+      const change = await measure(model, trained, { settings, signal, tokenizer })
+      own.learn(change.metrics.kl ?? 0)
+      Object.assign(metrics, { learningRate })
+      return { version: model.version(), metrics, measure: async () => change }
     },
     async save(folder) {
       await model.save(folder)
       await model.saveOptimizer(folder)
-      await writeFile(join(folder, progressName), `${JSON.stringify({ steps, kept, used })}\n`)
+      await writeFile(
+        join(folder, progressName),
+        `${JSON.stringify({ steps, kept, used, rate: own.now() })}\n`,
+      )
     },
     async load(folder) {
       await model.load(folder)
       await model.loadOptimizer(folder)
       const text = await readFile(join(folder, progressName), 'utf8')
-      ;({ steps, kept, used } = JSON.parse(text) as Progress)
+      const progress = JSON.parse(text) as Progress
+      ;({ steps, kept, used } = progress)
+      if (progress.rate !== undefined) own.set(progress.rate)
       return { version: model.version() }
     },
     async [Symbol.asyncDispose]() {},
@@ -173,6 +191,8 @@ interface Progress {
   readonly steps: number
   readonly kept: number
   readonly used: number
+  /** The rate that found itself. */
+  readonly rate?: number
 }
 
 function rateAt(rate: number | Schedule, step: number): number {
@@ -190,13 +210,19 @@ function coefficientAt(entropy: EntropyBonus, step: number): number | undefined 
   return typeof entropy === 'number' ? entropy : scheduleAt(entropy, step)
 }
 
+interface OneStep {
+  readonly settings: Read
+  readonly signal: AbortSignal
+  readonly step: number
+  readonly learningRate: number
+}
+
 async function learnOptions(
   members: readonly MemberRow[],
   rows: readonly SampledRow[],
-  { settings, signal, step }: { settings: Read; signal: AbortSignal; step: number },
+  { settings, signal, step, learningRate }: OneStep,
 ): Promise<Omit<LearnOptions, 'entropy'>> {
   const { loss, lossOptions, epochs, updates, kl, clip, weightDecay, warmup, seed } = settings
-  const learningRate = rateAt(settings.learningRate, step)
   const reference = kl && (await referenceOf(kl.reference, { members, rows, signal }))
   return {
     loss: lossNamed(loss),
@@ -231,7 +257,7 @@ type Read = Required<Omit<EmbeddedTrainerOptions, 'kl' | 'bonus'>> &
   Pick<EmbeddedTrainerOptions, 'kl' | 'bonus'>
 
 const ownDefaults = {
-  learningRate: defaults.learningRate,
+  learningRate: defaults.learningRate as LearningRate,
   clip: 1,
   weightDecay: 0,
   warmup: 1,
@@ -268,7 +294,7 @@ function readOptions(options: EmbeddedTrainerOptions): Read {
   const read = { ...ownDefaults, ...options, lossOptions }
   // Schedules are refused before anything is rolled.
   coefficientAt(read.entropy, 0)
-  rateAt(read.learningRate, 0)
+  if (read.learningRate !== 'auto') rateAt(read.learningRate, 0)
   return read
 }
 

@@ -1,10 +1,12 @@
-import { mkdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { appenderTo } from '../../base/core/files/appender.ts'
 import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
-import type { StepRecord } from './training.ts'
+import type { StepRecord } from './steps/step-record.ts'
 import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './training-state.ts'
+import type { CourseStep } from './verdict/course.ts'
 
 /** Saves a training run so that it can be resumed: its checkpoints and metrics. */
 export type Keeper = ReturnType<typeof openKeeper>
@@ -53,6 +55,13 @@ export function openKeeper(out: string | undefined, trainer: Trainer, signal: Ab
       if (!from || folder === undefined) return {}
       await cutMetrics(out!, from.step)
       return await trainer.load(folder, { signal })
+    },
+    /** The steps of earlier sittings. */
+    async course(): Promise<readonly CourseStep[]> {
+      const path = out === undefined ? undefined : join(out, 'metrics.jsonl')
+      if (path === undefined || !existsSync(path)) return []
+      const lines = (await readFile(path, 'utf8')).split('\n').filter(line => line !== '')
+      return lines.map(line => JSON.parse(line) as CourseStep)
     },
     async metrics({ metrics: values, more, ...record }: StepRecord): Promise<void> {
       await metrics?.append(`${jsonWithoutSecrets({ ...record, ...values, ...more })}\n`)

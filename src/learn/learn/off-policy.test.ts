@@ -22,13 +22,26 @@ describe('importance weights by name', () => {
     ['sequence', { level: 'sequence', mode: 'truncate', high: 2 }],
     ['mask', { level: 'token', mode: 'mask', low: 0.5, high: 2 }],
     ['icepop', { level: 'token', mode: 'mask', low: 0.5, high: 5 }],
-    ['reject:veto=0.01', { level: 'geometric', mode: 'mask', low: 0.5, high: 2, veto: 0.01 }],
+    [
+      'reject:low=0.5,high=2,veto=0.001',
+      { level: 'geometric', mode: 'reject', low: 0.5, high: 2, veto: 0.001 },
+    ],
   ] as const)('%s', (name, settings) => {
     const at = (values: Float64Array) => Float64Array.from(paths.tokens, token => values[token]!)
     const engines = { ...paths, rolloutLogprobs: at(recorded), trainerLogprobs: at(proximal) }
     const { weights } = importanceOf(paths, readImportance([name]), tokens)
     expect(weights).toEqual(importanceWeights(engines, settings).weights)
     expect(new Set(weights).size).toBeGreaterThan(1)
+  })
+
+  it('reject weighs nothing beside token, and its own bounds are ones that engines leave', () => {
+    const near = { ...tokens, proximal: recorded.map(value => value - 0.0005) }
+    const both = importanceOf(paths, readImportance(['token', 'reject']), near).weights
+    expect(both).toEqual(importanceOf(paths, readImportance(['token']), near).weights)
+    const apart = { ...tokens, proximal: recorded.map(value => value - 0.002) }
+    expect([...importanceOf(paths, readImportance(['reject']), apart).weights]).toEqual(
+      new Array(6).fill(0),
+    )
   })
 
   it('several multiply, and age counts in versions', () => {

@@ -144,6 +144,14 @@ async function openTinkerNamed<Data>(
     throw new SettingError(`--trainer ${name} takes one learning rate, not a schedule`)
   }
   const { weighting, seed } = parts
-  const learning = withoutUndefined({ learningRate, loss, epochs, seed, weighting, ...given })
+  const rate = learningRate === 'auto' ? undefined : learningRate
+  const learning = withoutUndefined({
+    learningRate: rate,
+    loss,
+    epochs,
+    seed,
+    weighting,
+    ...given,
+  })
   return await openNamed(`--loss ${loss}`, () => openTinkerTrainer(session, learning))
 }

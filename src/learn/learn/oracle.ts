@@ -96,7 +96,7 @@ async function bonusOf(
   )
 }
 
-/** The same path after an opening with the hint; undefined if the row does not begin with the opening. */
+/** The path of a row after an opening with the hint; undefined if the row does not begin with the opening. */
 function promptedPath(
   { row, tree }: MemberRow,
   { renderer, promptOf }: OracleOptions,

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { steadySeconds } from '../../base/core/call.ts'
 import type { Environment, Task } from '../../base/core/environment.ts'
+import type { Conversation } from '../../run/demonstrations/conversation.ts'
+import { demonstrate, mistakenWords, type Show } from '../../run/demonstrations/demonstrations.ts'
 import { checkTeachOptions } from '../../run/settings/check-teach-options.ts'
 import { readTasks, type TaskSource } from '../../run/tasks/tasks.ts'
 import { type EmbeddedPolicy, embeddedPolicy } from '../model/policy.ts'
-import type { Conversation } from '../model/supervised.ts'
-import { type TeachModelOptions, teachModel } from '../model/teach.ts'
-import { demonstrate, mistakenWords, type Show } from './demonstrations.ts'
+import { rendererFor, type TeachModelOptions, teachModel } from '../model/teach.ts'
 
 /** How a model is taught. */
 export interface TeachOptions<Data> extends TeachModelOptions {
@@ -54,4 +54,24 @@ export async function teachFrom(
   const folder = out ?? (await mkdtemp(join(tmpdir(), 'espalier-model-')))
   await model.save(folder)
   return embeddedPolicy(model, { folder, clock: steadySeconds })
+}
+
+/** Limits of an attempt that leave room for what demonstrations show, and for a mistake or two. */
+export type AttemptLimits = { readonly turns: number; readonly newTokens: number }
+
+/** Reads limits for attempts of a taught policy from what it was shown. */
+export function limitsFor(
+  { model }: EmbeddedPolicy,
+  conversations: readonly Conversation[],
+): AttemptLimits {
+  const renderer = rendererFor('taught', model.files)
+  let [turns, longest] = [0, 0]
+  for (const { messages, tools } of conversations) {
+    const said = messages.filter(message => message.role === 'assistant')
+    turns = Math.max(turns, said.length)
+    for (const message of said) {
+      longest = Math.max(longest, renderer.encodeReply(message, tools).length)
+    }
+  }
+  return { turns: turns + 2, newTokens: 8 * Math.ceil((longest + 8) / 8) }
 }

@@ -16,9 +16,9 @@ import type { EmbeddedPolicy } from '../model/policy.ts'
 import { type AuditedRow, auditRows, auditRun, type Scorer } from './audit.ts'
 import { embeddedTrainer, rewardsOf } from './embedded-trainer.ts'
 import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
+import type { StepRecord } from './steps/step-record.ts'
 import { teach } from './teach.ts'
 import { rendererOf, train } from './train.ts'
-import type { StepRecord } from './training.ts'
 
 const { signal } = new AbortController()
 let folder: string
@@ -197,10 +197,14 @@ describe('the embedded trainer', () => {
     expect(top[0]!.after).toContain('<|assistant|>')
   })
 
-  it('leaves rows that teach nothing out where there is no bonus', async () => {
+  it('leaves rows that teach nothing out, and changes nothing if all do, whatever the bonus', async () => {
     await using policy = await fresh()
+    await using reference = await fresh()
     const groups = await rolled(policy, 16)
-    const trainer = embeddedTrainer(policy.model, { entropy: 0 })
+    const trainer = embeddedTrainer(policy.model, {
+      entropy: 0.01,
+      kl: { penalty: { coefficient: 1 }, reference: reference.model },
+    })
     const { metrics } = await trainer.step(groups, { signal })
     expect(metrics.trainedRows).toBeLessThan(metrics.rows!)
     const none = groups.map(group => ({
@@ -350,19 +354,23 @@ describe('schedules', () => {
   it('go on in a step that teaches nothing', async () => {
     await using policy = await fresh()
     const groups = await rolled(policy, 2)
-    const idle = groups.map(group => ({
-      ...group,
-      members: group.members.map(member => ({ ...member, advantage: 0 })),
-    }))
-    const entropy = { kind: 'linear', from: 0, to: 0.1, steps: 2 } as const
-    const trainer = embeddedTrainer(policy.model, { entropy })
+    const weighed = (advantage: number): readonly Group[] =>
+      groups.map(group => ({
+        ...group,
+        members: group.members.map((member, index) => ({
+          ...member,
+          advantage: index === 0 ? advantage : 0,
+        })),
+      }))
+    const entropy = { kind: 'linear', from: 0.05, to: 0.15, steps: 2 } as const
+    const trainer = embeddedTrainer(policy.model, { entropy, learningRate: 1e-5 })
     const losses: (number | undefined)[] = []
-    for (const batch of [idle, idle, groups]) {
+    for (const batch of [weighed(1), weighed(0), weighed(1)]) {
       losses.push((await trainer.step(batch, { signal })).metrics.entropyLoss)
     }
-    expect(losses[0]).toBeUndefined()
-    // Twice as much as in the step before, of nearly the same entropy.
-    expect(losses[2]! / losses[1]!).toBeCloseTo(2, 0)
+    expect(losses[1]).toBeUndefined()
+    // Three times as much as two steps before, of nearly the same entropy.
+    expect(losses[2]! / losses[0]!).toBeCloseTo(3, 0)
   })
 
   it('that never end are refused as the trainer is opened', async () => {
@@ -443,8 +451,6 @@ describe('off-policy', () => {
       limits,
       onStep: record => records.push(record),
     })
-    expect(Math.abs(records[0]!.metrics.policyLoss!)).toBeLessThan(1e-5)
-    expect(Math.abs(records[0]!.metrics.klLoss!)).toBeLessThan(1e-5)
-    expect(records[0]!.metrics.gradientNorm).toBeLessThan(1e-3)
+    expect(records[0]).toMatchObject({ version: 0, metrics: { trainedRows: 0 } })
   })
 })

@@ -32,9 +32,13 @@ import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
 import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
+import type { Ledger } from './steps/ledger.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
-import { type FurthestMismatch, runTraining, type Training, type TrainingPlan } from './training.ts'
+import { type FurthestMismatch, runTraining, type Training } from './training.ts'
+import type { TrainingPlan } from './training-plan.ts'
 import { readState } from './training-state.ts'
+import { usualEvery } from './verdict/stops.ts'
+import { type Verdict, verdictOf } from './verdict/verdict.ts'
 
 /** What training gave. */
 export interface Trained {
@@ -47,10 +51,16 @@ export interface Trained {
   readonly sampledTokens: number
   readonly seconds: number
   readonly best: Training['best']
+  /** What happened, why, and what to do about it. */
+  readonly verdict: Verdict
   /** Which tasks were drawn, and their recent success. */
   readonly tasks: TaskSamplingReport
   /** Where the log-probabilities of trainer and sampler were furthest apart. */
   readonly mismatch?: FurthestMismatch
+  /** What became of every token that was sampled. */
+  readonly ledger: Ledger
+  /** The share of the steps' time that the trainer waited for groups. */
+  readonly waited: number
   /** The run folder, where there is one. */
   readonly run: string | undefined
   readonly training: Training
@@ -118,6 +128,8 @@ export async function checkLearning(
       | 'proximal'
       | 'teacher'
       | 'distill'
+      | 'maxStaleness'
+      | 'lookAhead'
     >,
 ): Promise<void> {
   const { policy = [], trainer = defaults.trainer } = options
@@ -132,12 +144,25 @@ export async function checkLearning(
     await openNamed(`--sample-tasks ${sampleTasks}`, async () => checkTaskSampler(sampleTasks))
   }
   await checkOffPolicy(options)
+  checkLookAhead(options)
   if (budget?.trajectories === undefined) return
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   throw new SettingError(
     `--budget: trajectories are for roll and eval. How many train rolls its steps say: ${steps} steps × ` +
       `${tasksPerStep} tasks × ${group} = ${steps * tasksPerStep * group}, and evaluations. Set --steps, ` +
       '--tasks-per-step or --group, or a budget of tokens, seconds or money',
+  )
+}
+
+/** Refuses to be further ahead than training data may be old: what is rolled then would be thrown away. */
+function checkLookAhead({
+  lookAhead,
+  maxStaleness = defaults.maxStaleness,
+}: Pick<TrainOptions, 'lookAhead' | 'maxStaleness'>): void {
+  if (lookAhead === undefined || lookAhead <= maxStaleness) return
+  throw new SettingError(
+    `--look-ahead ${lookAhead}: rolling cannot be further ahead than training data may be old, ` +
+      `which --max-staleness ${maxStaleness} says; raise that one too`,
   )
 }
 
@@ -168,7 +193,9 @@ export async function trainParts<Data>(
   const started = performance.now()
   const { environment, seed = defaults.seed, split } = parts
   const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
-  const { maxStaleness, onUpdate, out } = options
+  const { maxStaleness, lookAhead, onUpdate, out } = options
+  const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
+  const perStep = tasksPerStep * (parts.group ?? defaults.group) * (parts.leaves ?? 1)
   const tasksOf = await splitTasks(environment, tasks, {
     seed,
     ...(split !== undefined && { split }),
@@ -180,13 +207,15 @@ export async function trainParts<Data>(
     tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
     heldOut: tasksOf.heldOut,
     ...withoutUndefined({ heldOutSplit: tasksOf.heldOutSplit }),
-    steps: options.steps ?? defaults.steps,
-    tasksPerStep: options.tasksPerStep ?? defaults.tasksPerStep,
+    steps,
+    tasksPerStep,
     checkpointEvery: options.checkpointEvery ?? defaults.checkpointEvery,
     successAt: options.successAt ?? defaults.successAt,
     refill: options.refill ?? defaults.refill,
-    ...withoutUndefined({ evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough }),
-    ...withoutUndefined({ maxStaleness, onUpdate, out }),
+    patience: options.patience ?? defaults.patience,
+    evaluateEvery: evaluateEvery ?? usualEvery(steps, { heldOut: tasksOf.heldOut.length, perStep }),
+    ...withoutUndefined({ evaluateStrategy, onStep, onEvaluation, isEnough }),
+    ...withoutUndefined({ maxStaleness, lookAhead, onUpdate, out }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
@@ -206,8 +235,15 @@ export async function trainParts<Data>(
     sampledTokens,
     seconds: (performance.now() - started) / 1000,
     best,
+    verdict: verdictOf({
+      ...training,
+      tries: plan.tasks.report().draws / tasksOf.train.length,
+      tasks: tasksOf.train.length,
+    }),
     tasks: plan.tasks.report(),
     ...(mismatch && { mismatch }),
+    ledger: training.ledger,
+    waited: training.waited,
     run: options.out,
     training,
   }

@@ -120,17 +120,20 @@ export async function learn(
 
 /** Deals trees into parts; the order is the seed's. */
 function dealTrees(
-  { trees }: Lesson,
+  { trees, paths }: Lesson,
   { updates, seed }: LearnOptions,
   epoch: number,
 ): readonly ReadonlySet<number>[] {
   const all = [...new Set(trees)]
   if (updates === 1) return [new Set(all)]
   const order = shuffle(all, random(seedOf(seed, 'parts', epoch)))
-  return Array.from(
+  const parts = Array.from(
     { length: updates },
     (_, part) => new Set(order.filter((_, index) => index % updates === part)),
-  ).filter(part => part.size > 0)
+  )
+  // A part without any advantage would make a whole step of a bonus or a penalty alone.
+  const teaching = new Set([...trees].filter((_, path) => isTeaching(paths, path)))
+  return parts.filter(part => [...part].some(tree => teaching.has(tree)))
 }
 
 /** What one update learns from. */

@@ -1,22 +1,19 @@
-import type { Message, Renderer, ToolDefinition } from '@espalier/text'
+import type { Message, Renderer } from '@espalier/text'
 import { crossEntropyLoss } from '../../base/math/losses/cross-entropy.ts'
 import { random, type Seed, seedOf, shuffle } from '../../base/math/random.ts'
+import type { Conversation } from '../../run/demonstrations/conversation.ts'
 import { openApart } from './apart.ts'
 import type { EmbeddedModel, TrainingRow } from './model.ts'
-
-/** A conversation that shows how it is done. */
-export interface Conversation {
-  readonly messages: readonly Message[]
-  readonly tools: readonly ToolDefinition[]
-}
 
 /**
  * A conversation as a training row: the tokens a rollout of the same words would have, with the
  * assistant's turns to be learned. What follows the last of them is left out.
  */
 export function conversationRow(renderer: Renderer, conversation: Conversation): TrainingRow {
-  const { messages, tools } = conversation
-  const turns = messages.flatMap(({ role }, index) => (role === 'assistant' ? [index] : []))
+  const { messages, tools, from = 0 } = conversation
+  const turns = messages.flatMap(({ role }, index) =>
+    role === 'assistant' && index >= from ? [index] : [],
+  )
   const first = turns[0]
   if (first === undefined || first === 0) {
     throw new Error('A demonstration needs a message to answer, and an answer by the assistant.')

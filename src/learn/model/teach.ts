@@ -1,12 +1,8 @@
 import { createRenderer, type ModelRenderer } from '@espalier/text/chat'
 import { random, seedOf, shuffle } from '../../base/math/random.ts'
+import type { Conversation } from '../../run/demonstrations/conversation.ts'
 import { type EmbeddedModel, type ModelSettings, type ModelShape, openModel } from './model.ts'
-import {
-  type Conversation,
-  conversationRow,
-  type SupervisedOptions,
-  trainSupervised,
-} from './supervised.ts'
+import { conversationRow, type SupervisedOptions, trainSupervised } from './supervised.ts'
 import { toolFormat } from './template.ts'
 import {
   buildVocabulary,

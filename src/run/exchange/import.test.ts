@@ -68,7 +68,7 @@ describe('what is exported and imported comes back', () => {
   it.each(['slime', 'verl', 'trl', 'skyrl', 'rllm', 'verifiers', 'atif'])(
     '%s: the tokens, rewards and advantages it carries, written again the same',
     async name => {
-      const groups = ['slime', 'skyrl', 'trl', 'verifiers'].includes(name) ? seeing : chains
+      const groups = ['slime', 'skyrl', 'trl', 'verifiers', 'verl'].includes(name) ? seeing : chains
       const read = await through(name, groups)
       const before = await writeTo(formatNamed(name), groups.map(toExport))
       const after = await writeTo(formatNamed(name), read)

@@ -110,6 +110,16 @@ async function readTaskData(file: string): Promise<ReadonlyMap<string, unknown>>
   return tasks
 }
 
+/** The trajectories of a file in a format that can be read. */
+export async function* readTrajectories(
+  file: string,
+  from: string,
+): AsyncGenerator<ReadTrajectory> {
+  const reader = readerNamed(from)
+  if (!existsSync(file)) throw new SettingError(`no file ${file}`)
+  yield* reader.read(readRecords(reader, file))
+}
+
 /** Trajectories that follow each other with the same group. */
 async function* readGroups(
   reader: FormatReader,

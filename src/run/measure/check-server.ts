@@ -7,6 +7,7 @@ import { openServer, type Server } from '../../engine/policies/servers/server.ts
 import { asIds, asObject, parseJson } from '../../engine/policies/transport/reading.ts'
 import { isUnknownPath } from '../../engine/policies/transport/server-error.ts'
 import { type Trial, tryPolicy } from '../../engine/policies/trial.ts'
+import { trialPrompts } from '../run/servers/settle-logprobs.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 
 /** How a server's tokens compare with a renderer's. */
@@ -14,7 +15,7 @@ export interface ServerCheck {
   readonly policy: string
   /** The model that the server says it serves. */
   readonly model: string | undefined
-  /** How many texts were tokenized on both sides; 0 where the server has no endpoint for it. */
+  /** How many texts were tokenized on both sides; 0 if the server has no endpoint for it. */
   readonly compared: number
   /** What differs, in words. */
   readonly differences: readonly string[]
@@ -116,8 +117,8 @@ async function trySampling(
   const model = (await policy.describe?.({ signal }))?.model
   if (!policy.capabilities.ids) return { model, trial: undefined, problem: undefined }
   try {
-    const prompt = renderer.render([opening], [])
-    return { model, trial: await tryPolicy(policy, prompt, { signal }), problem: undefined }
+    const prompts = [renderer.render([opening], []), ...trialPrompts(renderer)]
+    return { model, trial: await tryPolicy(policy, prompts, { signal }), problem: undefined }
   } catch (error) {
     signal.throwIfAborted()
     const problem = error instanceof Error ? error.message : String(error)

@@ -25,7 +25,7 @@ export interface TaskResult {
 
 /** A share or a mean with the bounds that hold it at 95 %. */
 export interface Estimated extends Interval {
-  /** Not a number (`null` in JSON) where nothing was scored: what was not measured is not 0. */
+  /** Not a number (`null` in JSON) if nothing was scored: what was not measured is not 0. */
   readonly value: number
   /** Tasks with enough trials for it. */
   readonly tasks: number
@@ -44,7 +44,7 @@ export interface Evaluated {
   readonly passHatK: Readonly<Record<number, Estimated>>
   readonly tokens: { readonly sampled: number; readonly prompt: number }
   readonly byTask: readonly TaskResult[]
-  /** The same seat by seat, where attempts have several that are measured. */
+  /** Success and mean reward of each seat, if attempts have several that are measured. */
   readonly bySeat?: Readonly<Record<string, Pick<Evaluated, 'success' | 'meanReward'>>>
 }
 
@@ -63,7 +63,7 @@ export interface Measure {
 }
 
 /** Opens the measure of an evaluation; the order in which groups come makes no difference. */
-export function openMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure {
+export function makeMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure {
   const results: TaskResult[] = []
   const tokens = { sampled: 0, prompt: 0 }
   return {
@@ -180,7 +180,7 @@ function estimateMean(values: readonly number[]): Estimated {
 
 /** Measures what a run folder holds, however often it was interrupted. */
 export async function measureRun(run: string, options: MeasureOptions = {}): Promise<Evaluated> {
-  const measure = openMeasure(options)
+  const measure = makeMeasure(options)
   await using reader = await openRunReader(run)
   for await (const { group } of reader.groups()) if (!isOfAnother(group)) measure.add(group)
   return measure.result()

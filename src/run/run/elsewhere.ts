@@ -5,6 +5,7 @@ import type { GroupId, TreeId } from '../../base/core/ids.ts'
 import type { Sampling } from '../../base/core/policy.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import type { Limits } from '../../engine/rollout/attempt.ts'
+import type { Examples } from '../../engine/rollout/world/examples.ts'
 import type { GatherOptions } from '../../engine/weigh/gather.ts'
 import type { NotedTree } from '../store/journal-index.ts'
 import type { Listen, RunEvent, TreeEnd, TreesEnd } from '../watch/events.ts'
@@ -20,6 +21,8 @@ export interface Work {
   readonly seed: number
   readonly sampling: Sampling
   readonly limits: Limits
+  /** What the policy is shown before the task. */
+  readonly examples?: Examples
   /** What it may cost, where the run has a budget. */
   readonly allowance?: BudgetLimits
   /** The policy to sample from in place of the run's own. */
@@ -48,14 +51,14 @@ export interface Made {
   readonly kind: 'made'
   /** One, or that of every seat. */
   readonly trees: readonly Tree[]
-  /** The same as a thread sent them. */
+  /** The trees as a thread sent them. */
   readonly sent?: Piece
   readonly members: readonly (Scored | Unscored)[]
   /** Its events. */
   readonly events: readonly RunEvent[]
 }
 
-/** Trees as another thread sends them, and their group where it is whole: what the journal has of them is encoded. */
+/** Trees as another thread sends them, and their group if it is whole: what the journal has of them is encoded. */
 export interface Piece extends TreesEnd {
   readonly trees: readonly MadeTree[]
   /** Where their frames lie in `bytes`, and what they cost. */

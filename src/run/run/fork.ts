@@ -42,7 +42,7 @@ export type ForkAt =
 
 /** What is forked and how often it is continued. */
 export interface ForkOptions {
-  /** The trajectory's id, or the end of it where no other ends so. */
+  /** The trajectory's id, or the end of it if no other ends so. */
   readonly id: string
   readonly at: ForkAt
   readonly samples: number
@@ -187,7 +187,7 @@ function forkStrategy(
     const timed = withTime(attempt, context)
     const worlds: RecordedWorld[] = []
     try {
-      const walks = await openWalks(context, timed.attempt, {
+      const walks = await beginWalks(context, timed.attempt, {
         reopening,
         environment,
         worlds,
@@ -209,7 +209,7 @@ function forkStrategy(
 }
 
 /** The walks of all continuations, each in a world that was brought to the place by replay. */
-async function openWalks(
+async function beginWalks(
   context: RolloutContext,
   attempt: Attempt,
   forking: {

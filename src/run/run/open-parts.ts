@@ -5,34 +5,41 @@ import type { Filter } from '../../base/core/group.ts'
 import type { Guard } from '../../base/core/guard.ts'
 import { nearFile } from '../../base/core/names/near-file.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
+import type { Policy } from '../../base/core/policy.ts'
+import { absences } from '../../base/core/process/absences.ts'
 import { type AgentFunction, isAgent, plainAgent } from '../../engine/capture/agent.ts'
 import { openEnvironment } from '../../engine/environments/registry.ts'
 import { openFilter } from '../../engine/filters/registry.ts'
-import { findLogprobs } from '../../engine/policies/trial.ts'
+import { withBasisWatch } from '../../engine/policies/with-basis-watch.ts'
 import type { Retry } from '../../engine/policies/with-retries.ts'
 import type { CondenseSettings } from '../../engine/rollout/attempt.ts'
 import { openGuard } from '../../engine/rollout/guards/registry.ts'
 import { type Estimate, openEstimate } from '../../engine/weigh/estimate.ts'
 import { shapedEstimate } from '../../engine/weigh/shape.ts'
+import { openShots } from '../demonstrations/shots.ts'
 import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
 import { offered } from '../settings/offered.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
+import { openPrompted } from '../settings/open-prompt.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
-import { openSignals } from '../watch/signals.ts'
+import { openSignals, type Signals } from '../watch/signals.ts'
+import { RunStoppedError } from '../watch/stopped.ts'
 import { checkRolling } from './check-options.ts'
 import { closeEnvironment } from './close-environment.ts'
 import { limitsFor } from './limits-for.ts'
 import { openRewards } from './open-rewards.ts'
-import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
+import { makeScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
+import { openPartMoves, watchOutage } from './servers/outage.ts'
+import { evidenceWords, settleLogprobs } from './servers/settle-logprobs.ts'
 import { openThreads } from './threads/open-threads.ts'
 
 /** Everything that a run is rolled with, opened. Disposing of it closes what was opened for it. */
@@ -64,6 +71,8 @@ export async function openRollParts<Data>(
   if (isolation) options.tell?.(isolationLine(isolation))
   const reward = await openRewards(options.reward, options.judge)
   const closing: (() => PromiseLike<void> | undefined)[] = []
+  const halting = openHalting(options)
+  closing.push(async () => halting.close())
   const close = async (): Promise<void> => {
     for (const each of closing) await each()
   }
@@ -71,7 +80,7 @@ export async function openRollParts<Data>(
     if (typeof environment === 'string') {
       closing.push(() => closeEnvironment(plain.environment, options.tell))
     }
-    const { isOwn, isAsked, policy, ...sampling } = await openPolicyAndRenderer(options)
+    const { isOwn, isAsked, policy, ...sampling } = await openPolicyAndRenderer(options, halting)
     if (isOwn) closing.unshift(() => policy[Symbol.asyncDispose]())
     if (options.condense) refuseCondensing(plain.environment)
     const condense = await openCondensing(options.condense, sampling.renderer)
@@ -87,7 +96,8 @@ export async function openRollParts<Data>(
       renderer,
     })
     const { unfinished: _, seats: _seats, serverThread: _thread, elsewhere, ...same } = options
-    const scorers = await openScorers(options, policy, closing)
+    const examples = await openShots(plain.environment, tasks, options)
+    const scorers = await makeScorers(options, policy, closing)
     const parts: RollParts<Data> = {
       ...same,
       ...plain,
@@ -95,11 +105,14 @@ export async function openRollParts<Data>(
       ...(scorers && { scorers }),
       ...(rolling as typeof rolling & { readonly environment: Environment<Data> }),
       policy,
+      signal: halting.signal,
+      signals: halting.signals,
       limits: await limitsFor(policy, options, isAsked),
       sampling: withoutUndefined(options.sampling ?? {}),
       reward: reward ?? plain.environment.reward,
       condense,
       ...(seats && { seats }),
+      ...(examples && { examples }),
       leaves: leavesOf(options),
     }
     const places = elsewhere
@@ -134,10 +147,10 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 }
 
 /** The options that name parts without a model or a server behind them. */
-export type PlainOptions = Pick<AttemptOptions, 'guards' | 'split'> &
+export type PlainOptions = Pick<AttemptOptions, 'guards' | 'prompt' | 'split'> &
   Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
   ShapingNames & {
-    /** Tasks to evaluate on, where there are some. */
+    /** Tasks to evaluate on, if there are some. */
     readonly heldOut?: TaskSource<never>
   }
 
@@ -147,8 +160,9 @@ export async function openPlainParts<Data>(
   tasks: TaskSource<Data> | undefined,
   options: PlainOptions,
 ): Promise<Pick<RollParts<Data>, 'environment' | 'estimate'> & PlainParts> {
-  const environment =
+  const own =
     typeof given === 'string' ? ((await openEnvironmentNamed(given)) as Environment<Data>) : given
+  const environment = await openPrompted(own, options.prompt)
   const { heldOut, split } = options
   await checkTasks({ tasks, 'held-out': heldOut as TaskSource<Data> }, environment, split)
   const named = await openEstimateNamed(options.advantage ?? defaults.advantage)
@@ -159,7 +173,7 @@ export async function openPlainParts<Data>(
     refuseForeign(`--sinks ${to}`, out, 'export')
   }
   const filters = await openFilters(options.filters ?? [])
-  return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }
+  return { environment, estimate, filters, guards: await makeGuards(options.guards ?? []) }
 }
 
 interface PlainParts {
@@ -220,7 +234,7 @@ export async function openEnvironmentNamed(name: string): Promise<Environment> {
 export async function openFilters(given: readonly (string | Filter)[]): Promise<readonly Filter[]> {
   const opened: Filter[] = []
   for (const each of given) {
-    const part = typeof each === 'string' ? await openFilterNamed(each) : each
+    const part = typeof each === 'string' ? await makeFilterNamed(each) : each
     if (typeof part !== 'object' || part === null || !('judge' in part)) {
       throw new SettingError(
         `--filter ${each}: this is not a filter, an object with a name and judge(group)`,
@@ -231,12 +245,12 @@ export async function openFilters(given: readonly (string | Filter)[]): Promise<
   return opened
 }
 
-async function openFilterNamed(name: string): Promise<unknown> {
+async function makeFilterNamed(name: string): Promise<unknown> {
   if (isUserPart(name)) return await loadUserPart(name)
   return await openNamed(`--filter ${name}`, () => openFilter(name, { version: () => 0 }))
 }
 
-async function openGuards(given: readonly (string | Guard)[]): Promise<readonly Guard[]> {
+async function makeGuards(given: readonly (string | Guard)[]): Promise<readonly Guard[]> {
   const opened: Guard[] = []
   for (const each of given) {
     const isNamed = typeof each === 'string'
@@ -265,14 +279,31 @@ async function openCondensing(
   return given && { ...given, [Symbol.asyncDispose]: async () => {} }
 }
 
-type Sampling = Pick<RollParts, 'policy' | 'renderer' | 'signals'> & {
+type Sampling = Pick<RollParts, 'policy' | 'renderer'> & {
   /** Whether the policy was opened here. */
   readonly isOwn: boolean
   /** Whether asking it for its context may help: its servers told theirs when they were greeted. */
   readonly isAsked: boolean
 }
 
-async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
+/** What may stop a run from within, to be resumed. */
+interface Halting {
+  readonly signals: Signals
+  readonly signal: AbortSignal
+  halt(error: RunStoppedError): void
+  close(): void
+}
+
+function openHalting({ signal, tell, outage: seconds = defaults.outage }: PartsOptions): Halting {
+  const signals = openSignals()
+  const stop = new AbortController()
+  const halt = (error: RunStoppedError): void => stop.abort(error)
+  const joined = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
+  const close = watchOutage({ seconds, signals, tell, halt })
+  return { signals, signal: joined, halt, close }
+}
+
+async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): Promise<Sampling> {
   const { policy: given, record, model, servedModel, logprobs, tell, serverThread } = options
   if (record !== undefined) checkOutputFile('--record', record)
   const rendering = { ...rendererSettings(options), ...(tell && { tell }) }
@@ -297,7 +328,7 @@ async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
     const renderer = opened ?? (await openRenderer(await openModelOf(given), rendering))
     return { policy: given, renderer, isOwn: false, isAsked }
   }
-  const signals = openSignals()
+  const { signals } = halting
   const onRetry = ({ attempt, waitSeconds, cause }: Retry): void => {
     const { problem, status } = cause
     const told = { problem, attempt, waitSeconds, ...(status !== undefined && { status }) }
@@ -310,17 +341,32 @@ async function openPolicyAndRenderer(options: PartsOptions): Promise<Sampling> {
       ...(logprobs !== undefined && { logprobs }),
       ...(serverThread !== undefined && { thread: serverThread }),
       deadlineSeconds: deadline,
+      absences,
+      onMoved: openPartMoves({ signals, tell }),
       retries: retries === 0 ? false : { attempts: retries + 1, onRetry },
       ...(record !== undefined && { record }),
       ...(named && { encode: text => named.tokenizer.encode(text) }),
     }),
   )
-  const own = { policy, signals, isOwn: true, isAsked }
-  if (opened) return settled({ ...own, renderer: opened }, options)
+  const own = { isOwn: true, isAsked }
+  const settled = async (renderer: Renderer): Promise<Sampling> => {
+    const { temperature = defaults.temperature } = options.sampling ?? {}
+    await settleLogprobs(policy, { renderer, uris, temperature, logprobs }, halting)
+    return { ...own, renderer, policy: watchBasis(policy, halting) }
+  }
+  if (opened) return settled(opened)
   const served = await openModelOf(policy)
   const place = `the model that --policy ${uris.join(' ')} serves`
   const renderer = await openNamed(place, () => openRenderer(served, rendering))
-  return settled({ ...own, renderer }, options)
+  return settled(renderer)
+}
+
+/** Stops the run, to be resumed, when a server gives other numbers than rows say. */
+function watchBasis(policy: Policy, { halt }: Halting): Policy {
+  return withBasisWatch(policy, ({ server, label, evidence }) => {
+    const message = `${server} no longer gives ${label} log-probabilities, as rows say: ${evidenceWords(evidence)}`
+    halt(new RunStoppedError('basis', `${message}. Was it started again with other flags?`))
+  })
 }
 
 /** Throws if both the policy's URI and `--served-model` name a model. */
@@ -328,23 +374,4 @@ function refuseTwoModels(uris: readonly string[]): void {
   const named = uris.find(uri => uri.includes('#'))
   if (named === undefined) return
   throw new SettingError(`--policy ${named} names its model, and so does --served-model: give one`)
-}
-
-/** Finds out whether a server's log-probabilities are raw or processed, if that makes a difference. */
-async function settled(
-  opened: Sampling,
-  { sampling, signal = new AbortController().signal }: RollOptions,
-): Promise<Sampling> {
-  const { policy, renderer } = opened
-  const { temperature = defaults.temperature } = sampling ?? {}
-  if (!policy.takeLogprobs || temperature === 0 || temperature === 1) return opened
-  const prompt = renderer.render([{ role: 'user', content: 'Hello' }], [])
-  try {
-    const found = await findLogprobs(policy, prompt, { signal })
-    if (found) policy.takeLogprobs(found)
-  } catch {
-    // A server that cannot be tried keeps the label of its kind; rolling will say what is wrong.
-    signal.throwIfAborted()
-  }
-  return opened
 }

@@ -7,6 +7,7 @@ import { seatGroup, type TreeId } from '../../base/core/ids.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import type { SinkRun } from '../exchange/live-sinks.ts'
+import type { DiskWatch } from '../store/disk-watch.ts'
 import { newManifest } from '../store/manifest.ts'
 import { journalMagic } from '../store/read-journal.ts'
 import {
@@ -41,6 +42,8 @@ export interface RunRecord {
   readonly resumes?: boolean
   /** Whether interrupted attempts are continued or restarted. @default 'continue' */
   readonly unfinished?: 'continue' | 'restart'
+  /** Writes until it succeeds, for services that outlive a full disk. @default a failed write ends the run */
+  readonly disk?: DiskWatch
 }
 
 /** Rolls groups into a run folder; what was finished before an interruption is never rolled again. */
@@ -56,7 +59,7 @@ export async function* rollIntoRun<Data>(
   } catch (error) {
     run.fail(error)
     // A planned end: the rest is left for a resumed run with a larger budget.
-    if (!(error instanceof RunStoppedError)) throw error
+    if (!(error instanceof RunStoppedError) || !error.isPlanned) throw error
     if (error.kind !== 'keep') {
       parts.listen?.({ kind: 'budget-spent', of: error.kind, message: error.message })
     }
@@ -108,7 +111,8 @@ export async function openRun(
   }
   const isNew = !resumes && (await isEmptyFolder(out))
   const lock = resumes ? undefined : await createRun(out, fresh)
-  const writer = await withSinksOf({ ...record, seats }, await openRunWriter(out, lock))
+  const opened = await openRunWriter(out, lock)
+  const writer = await withSinksOf({ ...record, seats }, record.disk?.patient(opened) ?? opened)
   try {
     const before = resumes ? await readFinished(out, seats) : undefined
     const unfinished = await openRecord(policy, record, before && finishedIn(before, seats))

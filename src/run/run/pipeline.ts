@@ -4,6 +4,7 @@ import type { Task } from '../../base/core/environment.ts'
 import type { Group, Scored, Unscored } from '../../base/core/group.ts'
 import { type GroupId, type NonEmpty, seatGroup, type TreeId, treeId } from '../../base/core/ids.ts'
 import { type Lane, openLane } from '../../base/core/lane.ts'
+import { absences } from '../../base/core/process/absences.ts'
 import type { Usage } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import type { RolloutContext } from '../../engine/rollout/attempt.ts'
@@ -33,7 +34,7 @@ export interface PipelineOptions extends GatherOptions, MemberOptions {
   readonly endpoint?: string
   /** Reserves what an attempt elsewhere may cost. */
   readonly lend?: Budget['lend']
-  /** The same for a whole group. */
+  /** Reserves what a whole group elsewhere may cost. */
   readonly lease?: Budget['lease']
   /** Most trajectories of one tree. */
   readonly leaves?: number
@@ -48,6 +49,8 @@ export interface Job {
   /** The task's place in the run's order. */
   readonly order: number
   readonly step?: number
+  /** Called whenever one of its attempts begins; until then it waits for a place. */
+  readonly onBegin?: () => void
 }
 
 /**
@@ -78,10 +81,10 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   setMaxListeners(0, options.signal)
   const running = new Set<Promise<SeatGroups>>()
   const perJob = learningSeatsOf(options.context).length
-  const outlet = openOutlet()
+  const outlet = makeOutlet()
   let attempts = 0
   const shared: Shared = {
-    lane: openRolloutsLane(options),
+    lane: makeRolloutsLane(options),
     fail: error => stop.abort(error),
     over(count) {
       attempts -= count
@@ -126,7 +129,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
  * Where complete groups are handed over: to whoever waits for one, else they wait to be taken. Those who
  * watch are told of every change.
  */
-function openOutlet() {
+function makeOutlet() {
   const ready: Promise<Group>[] = []
   const waiting: ((group: Promise<Group>) => void)[] = []
   let pending = 0
@@ -167,7 +170,7 @@ function openOutlet() {
 }
 
 /** The lane of whole attempts: as wide as is asked for, and as there is room elsewhere. */
-function openRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptions): Lane {
+function makeRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptions): Lane {
   const width = (): number => Math.max(rollouts, elsewhere?.room ?? 0)
   const lane = openLane('rollouts', width())
   const stop = elsewhere?.watch(event => {
@@ -285,6 +288,8 @@ async function rollFresh(
   options: PipelineOptions,
 ): Promise<readonly Tree[]> {
   const { seed, signal, listen } = options
+  if (absences.some) await absences.whenThere({ signal })
+  job.onBegin?.()
   listen?.({ kind: 'attempt-start', task: job.task.id, member })
   const trees = await rollAttempt(options, { task: job.task, group: job.id, member, seed, signal })
   // An attempt that the run itself stopped is not finished: a resumed run goes on with it.
@@ -324,6 +329,7 @@ async function rollAway(
   const { task, id: group } = job
   const { seed, signal, listen, elsewhere, tries } = options
   const attempt = treeId(group, member)
+  job.onBegin?.()
   if (tries === 0) listen?.({ kind: 'attempt-start', task: task.id, member })
   const returned = await askElsewhere(job, member, options)
   signal.throwIfAborted()
@@ -353,6 +359,7 @@ async function askElsewhere(
     const more = {
       ...(loan && { allowance: loan.allowance }),
       ...(endpoint !== undefined && { endpoint }),
+      ...(context.examples && { examples: context.examples.now }),
     }
     const work = { group, member, task, seed, sampling, limits, ...more }
     const returned = await elsewhere.make(work, { signal, tries })

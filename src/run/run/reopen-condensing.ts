@@ -26,7 +26,7 @@ export async function reopenCondensing(
 function pastOf({ views = [], messages, turns }: Trajectory, turn: number): Condensation[] {
   const opening = turns[0]!.messages
   return views
-    .filter(view => view.turn <= turn)
+    .filter(view => view.turn <= turn && !view.examples)
     .map(({ turn, shown: after, from }, index) => {
       const last = views[index - 1]
       const before = [...(last?.shown ?? []), ...messages.slice(last?.from ?? 0, from)]

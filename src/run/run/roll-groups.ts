@@ -23,12 +23,13 @@ import type { Strategy } from '../../engine/rollout/strategy.ts'
 import { openYielding } from '../../engine/rollout/yielding.ts'
 import { type Estimate, refuseBatch } from '../../engine/weigh/estimate.ts'
 import type { GatherOptions } from '../../engine/weigh/gather.ts'
+import type { ExampleSchedule } from '../demonstrations/shots.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
 import { listenAll } from '../watch/events.ts'
 import type { Signals } from '../watch/signals.ts'
-import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
+import { type AdaptiveOptions, makeAdaptive } from './adaptive.ts'
 import { type Scorers, withScorers } from './attach-scores.ts'
 import { type Budget, openBudget, type Spent } from './budget.ts'
 import type { Elsewhere } from './elsewhere.ts'
@@ -89,6 +90,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions, Pick<RollOption
   readonly scorers?: Scorers
   /** What contexts are condensed with. @default nothing */
   readonly condense?: CondenseSettings | undefined
+  /** Conversations shown before each task. @default none */
+  readonly examples?: ExampleSchedule
   /** Who plays seats that the policy does not. @default nobody */
   readonly seats?: Seating
 }
@@ -258,6 +261,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     shared: openSharedState(steadySeconds),
     ...(parts.guards && { guards: parts.guards }),
     ...(parts.condense && { condense: parts.condense }),
+    ...(parts.examples && { examples: parts.examples }),
     ...(parts.seats && { seats: parts.seats }),
   }
 }
@@ -267,7 +271,7 @@ function hearSignals(
   { adaptive, signals, listen }: Pick<RollParts, 'adaptive' | 'signals' | 'listen'>,
   { lane, clock }: Pick<AdaptiveOptions, 'lane' | 'clock'>,
 ): { readonly instruments: readonly Instrument[]; stop(): void } {
-  const moved = adaptive ? openAdaptive({ lane, clock, listen }) : undefined
+  const moved = adaptive ? makeAdaptive({ lane, clock, listen }) : undefined
   const stop = signals?.on(listenAll(listen, moved?.listen))
   return { instruments: moved ? [moved.instrument] : [], stop: () => stop?.() }
 }

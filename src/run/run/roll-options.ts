@@ -4,9 +4,11 @@ import type { Filter } from '../../base/core/group.ts'
 import type { Guard } from '../../base/core/guard.ts'
 import type { LaneLimits } from '../../base/core/lane.ts'
 import type { Policy, Sampling } from '../../base/core/policy.ts'
+import type { Prompt } from '../../engine/environments/prompted.ts'
 import type { CondenseSettings, Instrument, Limits } from '../../engine/rollout/attempt.ts'
 import type { BranchPolicy } from '../../engine/rollout/branch.ts'
 import type { Strategy } from '../../engine/rollout/strategy.ts'
+import type { Conversation } from '../demonstrations/conversation.ts'
 import { membersOf, type SettingOptionOf, takesSetting } from '../settings/check-options.ts'
 import { needed } from '../settings/open-named.ts'
 import type { OptionTaker } from '../settings/setting.ts'
@@ -27,6 +29,8 @@ import type { RollParts } from './roll-groups.ts'
 interface MoreThanNames {
   readonly model: string | Renderer
   readonly seats: SeatChoices
+  readonly prompt: string | Prompt
+  readonly demonstrations: string | readonly Conversation[]
   readonly strategy: Settings['strategy'] | Strategy
   readonly branch: string | BranchPolicy
   readonly condense: string | CondenseSettings

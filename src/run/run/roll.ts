@@ -1,5 +1,6 @@
 import type { Environment } from '../../base/core/environment.ts'
 import type { Group } from '../../base/core/group.ts'
+import { refuseChangingShots } from '../demonstrations/shots.ts'
 import { checkOptions } from '../settings/check-options.ts'
 import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
@@ -37,6 +38,7 @@ export async function* rollAs<Data>(
   options: RollOptions,
 ): AsyncGenerator<Group, void> {
   checkTaskArgument(tasks)
+  refuseChangingShots(options.shots)
   await using opened = await openRollParts(environment, tasks, options)
   const { out } = options
   if (out === undefined) yield* withinBudget(rollGroups(tasks, opened.parts))
@@ -74,6 +76,6 @@ async function* withinBudget(groups: AsyncGenerator<Group>): AsyncGenerator<Grou
   try {
     yield* groups
   } catch (error) {
-    if (!(error instanceof RunStoppedError)) throw error
+    if (!(error instanceof RunStoppedError) || !error.isPlanned) throw error
   }
 }

@@ -60,6 +60,10 @@ export const tasksOneByOne: Kind = {
 export const openedParts: Readonly<Partial<Record<SettingName, Kind>>> = {
   environment: anOpened('environment', 'open'),
   tasks: tasksOneByOne,
+  demonstrations: {
+    wanted: 'a list of conversations',
+    fits: value => Array.isArray(value) && value.every(each => has(each, 'messages')),
+  },
   policy: aPolicy,
   reference: aPolicy,
   teacher: aPolicy,
@@ -71,6 +75,7 @@ export const openedParts: Readonly<Partial<Record<SettingName, Kind>>> = {
   filters: listOf('filters'),
   reward: anObject,
   seats: anObject,
+  prompt: anObject,
   trainer: anObject,
   learningRate: aSchedule,
   heldOut: tasksOneByOne,

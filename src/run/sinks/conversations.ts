@@ -2,7 +2,7 @@ import type { AssistantMessage, Message } from '@espalier/text'
 import { textOf } from '@espalier/text'
 import { creditByNode, ownSpans } from '../../base/core/credit.ts'
 import type { Group, Unscored, Weighted } from '../../base/core/group.ts'
-import { pathEnds, type Tree } from '../../base/core/tree.ts'
+import { hasLogprobs, pathEnds, type Tree } from '../../base/core/tree.ts'
 import { creditsOf, isTrained, isUnscored } from '../rows/row-record.ts'
 import type { FormatOptions } from './format.ts'
 import type { LossReport } from './lost.ts'
@@ -66,6 +66,13 @@ export function countUntrained(
   )
 }
 
+/** The tokens of trained trajectories that have no log-probability while others of their attempt have one. */
+export function unknownTokens(conversations: readonly Conversation[]): number {
+  const known = conversations.filter(({ member, tree }) => isTrained(member) && hasLogprobs(tree))
+  const turns = known.flatMap(each => each.turns)
+  return turns.reduce((sum, { logprobs }) => sum + logprobs.filter(Number.isNaN).length, 0)
+}
+
 /** The turn that spoke a message, if the policy did. */
 export function turnAt(conversation: Conversation, message: number): TurnTokens | undefined {
   return conversation.turns.find(({ turn }) => turn.messages === message)
@@ -109,7 +116,7 @@ export function argumentsOf(text: string): Readonly<Record<string, unknown>> {
   return { raw: text }
 }
 
-/** The text of an assistant message; empty where it only calls. */
+/** The text of an assistant message; empty if it only calls. */
 export function spoken(message: AssistantMessage): string {
   return textOf(message.content)
 }

@@ -1,8 +1,6 @@
 import type { Passage } from '../../base/core/credit.ts'
 import type { Row } from '../../base/core/row.ts'
 import { isTrained, type MemberRow } from '../rows/row-record.ts'
-import { RefusedError } from './format.ts'
-import type { LossReport } from './lost.ts'
 
 /**
  * A row for trainers with one advantage per row: all its trained tokens have the same credit, which is
@@ -23,7 +21,7 @@ export interface CreditedRow extends MemberRow {
  */
 export function splitByCredit(source: MemberRow): readonly CreditedRow[] {
   const { row, member } = source
-  if (!isTrained(member)) {
+  if (!isTrained(member) || !row.mask.includes(1)) {
     const mask = new Uint8Array(row.mask.length)
     return [{ ...source, mask, credit: 0, isTrained: false }]
   }
@@ -47,7 +45,7 @@ export function promptLength({ row }: MemberRow): number {
   return row.origins.find(({ value }) => value === 'sampled')?.start ?? row.ids.length
 }
 
-/** The credit of each token of a row: advantage times weight and importance, 0 where it is not trained. */
+/** The credit of each token of a row: advantage times weight and importance, 0 if it is not trained. */
 export function tokenCredit({ row, member }: MemberRow): Float64Array {
   return isTrained(member) ? worthOf(row) : new Float64Array(row.ids.length)
 }
@@ -75,7 +73,7 @@ export function passagesWorth(passages: readonly Passage[]): number {
   )
 }
 
-/** The importance weights of a row that one trajectory trains; `undefined` where nothing is weighed. */
+/** The importance weights of a row that one trajectory trains; `undefined` if nothing is weighed. */
 export function rowImportance({ importance, passages }: Row): Float64Array | undefined {
   if (!importance) return undefined
   const own = importance.slice()
@@ -89,31 +87,4 @@ export function rowImportance({ importance, passages }: Row): Float64Array | und
 /** The mask of a row's trained tokens; all 0 for trajectories that are only looked at. */
 export function trainedMask({ row, member }: MemberRow): Uint8Array {
   return isTrained(member) ? row.mask : new Uint8Array(row.mask.length)
-}
-
-/** Refuses a row without any log-probability: its trainer would compute ratios with made-up ones. */
-export function needLogprobs(format: string, { row }: MemberRow): void {
-  refuseUnknown(format, row.trajectory.id, row)
-}
-
-/** Refuses trained tokens if none of them has a log-probability. */
-export function refuseUnknown(
-  format: string,
-  trajectory: string,
-  { mask, logprobs }: { readonly mask: Uint8Array; readonly logprobs: Float32Array },
-): void {
-  const trained = logprobs.filter((_, at) => mask[at] === 1)
-  if (trained.length === 0 || trained.some(value => !Number.isNaN(value))) return
-  throw new RefusedError(
-    format,
-    `it needs log-probabilities, and the policy of ${trajectory} gave none`,
-    'Such a run is good for evaluation and supervised rows (--to openai-sft or trl-sft), not for reinforcement learning',
-  )
-}
-
-/** Counts the sampled tokens of a row without a log-probability; if there are any, the row is to carry none. */
-export function countUnknown({ row }: MemberRow, lost: LossReport): number {
-  const unknown = row.logprobs.filter(Number.isNaN).length
-  lost.add('tokens without a log-probability, in rows that therefore carry none', unknown)
-  return unknown
 }

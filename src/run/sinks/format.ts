@@ -50,7 +50,7 @@ export interface Format {
   readonly summary: string
   /** What it has a place for; the rest is counted as lost. */
   readonly carries: readonly Feature[]
-  /** How its trainer reads rows; absent where no policy loss is computed from them. */
+  /** How its trainer reads rows; absent if no policy loss is computed from them. */
   readonly training?: Training
   /** Whether its trainer compares rewards itself; then members that were dropped from the loss only are written too. */
   readonly comparesRewards?: boolean

@@ -3,7 +3,7 @@ import type { Group, Unscored, Weighted } from '../../base/core/group.ts'
 import type { RowForm } from '../../base/core/row.ts'
 import type { LeafWeighting } from '../../base/math/credit.ts'
 import { lossKind } from '../../base/math/registry.ts'
-import { groupRows, isUnscored, type MemberRow } from '../rows/row-record.ts'
+import { groupRows, isTrained, isUnscored, type MemberRow } from '../rows/row-record.ts'
 import { splitByCredit, trainedMask } from './credited-row.ts'
 import { RefusedError } from './format.ts'
 import type { LossReport } from './lost.ts'
@@ -82,8 +82,16 @@ export function rowsFor(
   const rows = allRows(group, { weighting, form })
   refuseForm({ name, training }, () => rows, { form, loss })
   countRowless(group, rows, lost)
+  const unknown = rows.filter(({ member }) => isTrained(member))
+  lost.add(
+    unknownWords,
+    unknown.reduce((sum, { row }) => sum + row.unknown, 0),
+  )
   return rows
 }
+
+/** What is counted of tokens that have no log-probability while others of their attempt have one. */
+export const unknownWords = 'sampled tokens without a log-probability: not trained'
 
 /** Counts, by reason, the trajectories that neither have a row nor are trained in one of another. */
 function countRowless(

@@ -29,7 +29,7 @@ const zero = 48
 const letterE = 101
 
 /** Opens an empty text. */
-export function openJsonBytes(): JsonBytes {
+export function makeJsonBytes(): JsonBytes {
   let bytes = Buffer.allocUnsafe(1 << 16)
   let length = 0
 

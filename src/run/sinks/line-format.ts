@@ -1,6 +1,6 @@
 import type { Task } from '../../base/core/environment.ts'
 import type { ExportGroup, Format, FormatOptions, FormatWriter } from './format.ts'
-import { openJsonBytes, writeJson } from './json-bytes.ts'
+import { makeJsonBytes, writeJson } from './json-bytes.ts'
 
 /** What a format of lines is made from. */
 export interface LineFormat
@@ -9,7 +9,13 @@ export interface LineFormat
     'name' | 'summary' | 'carries' | 'training' | 'comparesRewards' | 'loading'
   > {
   /** Gives, for one export, the function that turns a group into the objects of its lines. */
-  start(options: FormatOptions): (group: ExportGroup) => Iterable<object>
+  start(options: FormatOptions): ToLines
+}
+
+/** The lines of a group; `end` is called after the last. */
+export interface ToLines {
+  (group: ExportGroup): Iterable<object>
+  end?(): void
 }
 
 /** A format of one JSON object per line. */
@@ -18,7 +24,7 @@ export function lineFormat({ start, ...rest }: LineFormat): Format {
     ...rest,
     open(output, options): FormatWriter {
       const toLines = start(options)
-      const json = openJsonBytes()
+      const json = makeJsonBytes()
       return {
         async write(group) {
           let count = 0
@@ -31,13 +37,13 @@ export function lineFormat({ start, ...rest }: LineFormat): Format {
           }
           return count
         },
-        async end() {},
+        end: async () => toLines.end?.(),
       }
     },
   }
 }
 
-/** The reference answer of a task, where it has one. */
+/** The reference answer of a task, if it has one. */
 export function answerOf({ data }: Task): string | null {
   if (typeof data !== 'object' || data === null || !('answer' in data)) return null
   const { answer } = data

@@ -42,30 +42,30 @@ export async function openJournal(
   path: string,
   { syncEvery = 1 }: JournalOptions = {},
 ): Promise<Journal> {
-  const { handle, ...found } = await openToAppend(path)
-  let { end } = found
+  const { handle, end } = await openToAppend(path)
+  const tail = openTail(handle, end)
   // One batch is written at a time, so that they can share it.
   const buffer = openFrameBuffer()
   let isDirty = false
+  /** Why what was written may not survive a power cut: nothing more is taken then. */
   let broken: StoreError | undefined
   const waiting: Waiting[] = []
   let writing: Promise<void> | undefined
 
   async function writeBatch(batch: readonly Encoded[]): Promise<void> {
+    let offset: number
     try {
       if (broken) throw broken
-      await writeAll(handle, buffer.bytes())
+      offset = await tail.write(buffer.bytes())
     } catch (cause) {
-      // Cut off what follows the last whole frame: it would hide all later frames.
-      if (!broken) await handle.truncate(end).catch(() => {})
-      broken ??= new StoreError(path, { cause, keeps: true })
-      for (const { waiting } of batch) waiting.reject(broken)
+      const refused = broken ?? new StoreError(path, { cause, keeps: true })
+      for (const { waiting } of batch) waiting.reject(refused)
       return
     }
     isDirty = true
     for (const { size, waiting } of batch) {
-      waiting.resolve({ offset: end, size })
-      end += size
+      waiting.resolve({ offset, size })
+      offset += size
     }
   }
 
@@ -106,7 +106,7 @@ export async function openJournal(
 
   return {
     get size() {
-      return end
+      return tail.end
     },
     append,
     sync,
@@ -115,6 +115,39 @@ export async function openJournal(
       // The append has reported the failure already.
       await sync().catch(fail)
       await handle.close()
+    },
+  }
+}
+
+/** The end of a journal: what is written there is in the file whole or not at all. */
+function openTail(handle: FileHandle, start: number) {
+  let end = start
+  /** Whether a part of a frame may lie behind the last whole one. */
+  let isTorn = false
+
+  /** Cuts off what would hide all later frames. */
+  async function cut(): Promise<void> {
+    if (isTorn) await handle.truncate(end)
+    isTorn = false
+  }
+
+  return {
+    get end() {
+      return end
+    },
+    /** Gives the place where the bytes lie. */
+    async write(bytes: Buffer): Promise<number> {
+      const place = end
+      try {
+        await cut()
+        await writeAll(handle, bytes)
+      } catch (cause) {
+        isTorn = true
+        await cut().catch(() => {})
+        throw cause
+      }
+      end += bytes.length
+      return place
     },
   }
 }

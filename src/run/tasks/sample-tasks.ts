@@ -3,7 +3,7 @@ import type { TaskId } from '../../base/core/ids.ts'
 import { findPart, type PartShape } from '../../base/core/names/part-options.ts'
 import { betaDraw } from '../../base/math/beta.ts'
 import { pick, type Random, random, seedOf } from '../../base/math/random.ts'
-import { openTaskStream, type TaskStream } from './task-stream.ts'
+import { makeTaskStream, type TaskStream } from './task-stream.ts'
 
 /** How the attempts at one task went. */
 export interface TaskOutcome {
@@ -97,8 +97,8 @@ export function openTaskSampler<Data>(
   tasks: readonly Task<Data>[],
   seed: number,
 ): TaskSampler<Data> {
-  const choose = openMethod(method)
-  const stream = openTaskStream(tasks, seed)
+  const choose = makeMethod(method)
+  const stream = makeTaskStream(tasks, seed)
   const records = new Map<string, TaskRecord>()
   return {
     at(place, taken) {
@@ -122,7 +122,7 @@ export function openTaskSampler<Data>(
 }
 
 /** The method of a name; a wrong one is answered with the known ones. */
-function openMethod(text: string): Choose | undefined {
+function makeMethod(text: string): Choose | undefined {
   const { factory, values, name } = findPart('task sampler', text, taskSamplers)
   const { low, high } = values
   if (typeof low === 'number' && typeof high === 'number' && low > high) {
@@ -133,7 +133,7 @@ function openMethod(text: string): Choose | undefined {
 
 /** Refuses a name that stands for no sampler. */
 export function checkTaskSampler(method: string): void {
-  openMethod(method)
+  makeMethod(method)
 }
 
 function remember(

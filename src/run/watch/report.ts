@@ -2,11 +2,11 @@ import type { Group } from '../../base/core/group.ts'
 import { attemptMeans } from '../../base/math/attempts.ts'
 import { type Interval, wilsonInterval } from '../../base/math/intervals.ts'
 import { deviation, mean, quantile } from '../../base/math/statistics.ts'
-import { type CondenseReport, openCondenseReport } from './condense-report.ts'
+import { type CondenseReport, makeCondenseReport } from './condense-report.ts'
 import { type GroupFigures, groupFiguresOf } from './group-figures.ts'
 import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
 import { addFork, type ForkCost, type ToolFigures } from './tree-figures.ts'
-import { openVersionTally, type VersionReport } from './version-tally.ts'
+import { makeVersionTally, type VersionReport } from './version-tally.ts'
 
 /** A number over many trajectories. */
 export interface Spread {
@@ -77,15 +77,15 @@ export interface Report {
 
 /** Adds up groups; nothing but numbers is kept of them. */
 export interface ReportBuilder {
-  /** Adds a group; its trees are looked into where nobody has counted them. */
+  /** Adds a group; its trees are looked into if nobody has counted them. */
   add(group: Group): void
   report(): Report
 }
 
 /** Opens a report. @default successAt 1 */
-export function openReport({ successAt = 1 }: { readonly successAt?: number } = {}): ReportBuilder {
-  const tally = openTally(successAt)
-  const condensing = openCondenseReport()
+export function makeReport({ successAt = 1 }: { readonly successAt?: number } = {}): ReportBuilder {
+  const tally = makeTally(successAt)
+  const condensing = makeCondenseReport()
   return {
     add(group) {
       const figures = groupFiguresOf(group)
@@ -99,7 +99,7 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
   }
 }
 
-function openTally(successAt: number) {
+function makeTally(successAt: number) {
   return {
     successAt,
     groups: 0,
@@ -122,13 +122,13 @@ function openTally(successAt: number) {
     cached: 0,
     seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
     slowest: openSlowest(),
-    versions: openVersionTally(),
+    versions: makeVersionTally(),
     fidelity: openCounter(),
     untempered: openCounter(),
   }
 }
 
-type Tally = ReturnType<typeof openTally>
+type Tally = ReturnType<typeof makeTally>
 
 function addGroup(tally: Tally, figures: GroupFigures, step: number | undefined): void {
   const { endings, versions, seconds } = figures

@@ -1,8 +1,8 @@
-import type { Listen, Retried, RunEvent } from './events.ts'
+import type { Listen, Retried, RunEvent, ServerBack, Warned } from './events.ts'
 
-/** Events of a policy besides its answers, such as retries. */
+/** Events of servers besides their answers, such as retries. */
 export interface Signals {
-  emit(event: Retried): void
+  emit(event: Retried | ServerBack | Warned): void
   /** Listens from now on; the returned function stops it. */
   on(listen: Listen): () => void
 }

@@ -2,7 +2,15 @@ import { commandLine } from '../../base/core/names/program-name.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** What can stop a run before its tasks are done. */
-export type StopKind = 'tokens' | 'seconds' | 'trajectories' | 'money' | 'keep' | 'refill'
+export type StopKind =
+  | 'tokens'
+  | 'seconds'
+  | 'trajectories'
+  | 'money'
+  | 'keep'
+  | 'refill'
+  | 'outage'
+  | 'basis'
 
 /** The command that resumes a stopped run, with a larger limit; its other limits stay as they are. */
 export function resumeLine(run: string, kind: StopKind, budget: Settings['budget']): string {
@@ -10,6 +18,9 @@ export function resumeLine(run: string, kind: StopKind, budget: Settings['budget
   switch (kind) {
     // Seconds count anew after each resume, so the limit need not be larger.
     case 'seconds':
+    // A server that was away, or that gives other numbers than it did, is looked at anew.
+    case 'outage':
+    case 'basis':
       return resume
     case 'keep':
     case 'refill':
@@ -23,13 +34,16 @@ export function resumeLine(run: string, kind: StopKind, budget: Settings['budget
   }
 }
 
-/** A planned stop of a run, which can be resumed. */
+/** A stop of a run that can be resumed: planned by a limit, or for want of a server. */
 export class RunStoppedError extends Error {
   override name = 'RunStoppedError'
   readonly kind: StopKind
+  /** Whether it is an ordinary end; otherwise something has to be put right first. */
+  readonly isPlanned: boolean
 
   constructor(kind: StopKind, message: string) {
     super(message)
     this.kind = kind
+    this.isPlanned = kind !== 'outage' && kind !== 'basis'
   }
 }

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { missingPackage } from '../../base/core/names/missing-package.ts'
 import { javascriptPrelude } from './javascript-prelude.ts'
 import { pythonPrelude } from './python-prelude.ts'
 
@@ -24,7 +25,7 @@ export interface Installed {
 
 const packages = { python: 'pyodide', javascript: 'quickjs-emscripten' } as const
 
-/** Finds the package that runs a language; where it is missing, says the line that installs it. */
+/** Finds the package that runs a language; if it is missing, says the line that installs it. */
 export function findInstalled(
   language: Language,
   resolve: (name: string) => string = createRequire(import.meta.url).resolve,
@@ -34,8 +35,7 @@ export function findInstalled(
   try {
     file = realpathSync(resolve(name))
   } catch (cause) {
-    const message = `Running ${language} needs a package that is not installed: npm i ${name}`
-    throw new Error(message, { cause })
+    throw missingPackage(`Running ${language}`, name, cause)
   }
   const folder = `${dirname(file)}${sep}`
   if (language === 'python') {

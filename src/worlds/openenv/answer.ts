@@ -19,7 +19,6 @@ const observed = z.object({
     done: z.boolean(),
   }),
 })
-const state = z.object({ type: z.literal('state'), data: fields })
 const refused = z.object({
   type: z.literal('error'),
   data: z.object({
@@ -53,11 +52,6 @@ export function observedOf(answer: unknown): Observed {
   const { observation, reward, done } = read(observed, answer, 'an observation').data
   const given = typeof reward === 'boolean' ? Number(reward) : (reward ?? undefined)
   return { observation, reward: given, isDone: done }
-}
-
-/** An answer to the question for the state. */
-export function stateOf(answer: unknown): Readonly<Record<string, unknown>> {
-  return read(state, answer, 'a state').data
 }
 
 function read<Output>(schema: z.ZodType<Output>, answer: unknown, wanted: string): Output {
@@ -112,7 +106,7 @@ export function calledOf(observation: unknown): unknown {
   return mcpResult(result)
 }
 
-/** The result of an MCP call as text where it is one. */
+/** The result of an MCP call as text if it is one. */
 export function mcpResult(result: unknown): unknown {
   const { success, data } = callResult.safeParse(result)
   if (!success || !data.content) return result

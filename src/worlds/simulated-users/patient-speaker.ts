@@ -1,6 +1,6 @@
+import { type Clock, systemClock } from '../../base/core/process/clock.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { randomAt, seedOf } from '../../base/math/random.ts'
-import { type Clock, systemClock } from '../../engine/policies/transport/clock.ts'
 import { isPassing } from '../../engine/policies/transport/server-error.ts'
 
 /** How patient a speaker is with its server. */

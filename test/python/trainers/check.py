@@ -23,7 +23,7 @@ logging.disable(logging.WARNING)
 
 import tiny
 
-SHAPES = ("chains", "trees", "steps", "condensed", "weighed")
+SHAPES = ("chains", "cut", "trees", "steps", "condensed", "weighed")
 LOSSES = ("ppo", "grpo", "gspo", "cispo")
 
 

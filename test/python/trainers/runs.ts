@@ -11,7 +11,7 @@ import { random, seedOf } from '../../../src/base/math/random.ts'
 import { readImportance, weighImportance } from '../../../src/engine/weigh/importance.ts'
 import { RefusedError } from '../../../src/run/sinks/format.ts'
 import { formatNamed } from '../../../src/run/sinks/formats/registry.ts'
-import { chainGroup, seeingGroup, toExport, treeGroup } from '../../export-runs.ts'
+import { chainGroup, cutGroup, seeingGroup, toExport, treeGroup } from '../../export-runs.ts'
 import { writeTo } from '../../memory-output.ts'
 
 const [folder, scores] = process.argv.slice(2)
@@ -23,6 +23,7 @@ const vocabulary = 48
 const four = { rewrites: 0, widest: 1 }
 const shapes: Readonly<Record<string, readonly Group[]>> = {
   chains: [chainGroup([1, 0, 0.5, 0.25]), treeGroup(7, 4, four)],
+  cut: [cutGroup([1, 0, 0.5, 0.25]), chainGroup([1, 0, 0.5, 0.25], { id: 'whole' })],
   trees: [treeGroup(3, 2, { rewrites: 0 }), treeGroup(5, 2, { rewrites: 0 })],
   steps: [
     treeGroup(11, 4, { rewrites: 1, widest: 1 }),

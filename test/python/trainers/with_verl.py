@@ -21,9 +21,28 @@ def open_trainer(given):
         import espalier_verl
 
         batch = espalier_verl.read_batch(file, PROMPT, RESPONSE, pad_token_id=0)
+        check_returns(batch)
         return update(batch, loss), options_of(loss), f"verl {verl.__version__}"
 
     return run
+
+
+def check_returns(batch):
+    """verl's estimators by token see the whole reward at every trained token, whatever was observed after it."""
+    from verl.trainer.ppo.core_algos import (
+        compute_gae_advantage_return,
+        compute_reinforce_plus_plus_outcome_advantage,
+    )
+    from verl.trainer.config import AlgoConfig
+
+    rewards, mask = batch.batch["token_level_rewards"], batch.batch["response_mask"]
+    wanted = rewards.sum(-1, keepdim=True) * mask
+    _, returns = compute_reinforce_plus_plus_outcome_advantage(rewards, mask, config=AlgoConfig())
+    _, gae = compute_gae_advantage_return(rewards, torch.zeros_like(rewards), mask, 1.0, 1.0)
+    for name, found in (("reinforce++", returns), ("gae", gae * mask)):
+        lost = ((found - wanted).abs() > 1e-6).any(-1).sum().item()
+        if lost:
+            raise ValueError(f"{name} loses the reward of {lost} of {len(mask)} rows")
 
 
 def options_of(loss):

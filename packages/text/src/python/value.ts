@@ -22,7 +22,7 @@ export type PythonKey = null | boolean | number | bigint | PythonFloat | string 
 /** A `dict`. A Map, because objects of JavaScript move integer-like keys to the front. */
 export type PythonDict = Map<PythonKey, PythonValue>
 
-/** A `float`, also where its value is whole. */
+/** A `float`, also if its value is whole. */
 export class PythonFloat {
   readonly value: number
   constructor(value: number) {
@@ -97,10 +97,6 @@ export class PythonSet {
 
 /** How deep values may nest: beyond it Python's own `json` gives up as well. */
 export const MAXIMUM_DEPTH = 1000
-
-/** Whether the number counts as an `int` here; infinities and NaN are floats. */
-export const isInt = (value: unknown): value is number | bigint =>
-  typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint'
 
 /** As many digits as Python converts between `int` and text; longer ones raise ValueError. */
 const MAXIMUM_DIGITS = 4300

@@ -17,7 +17,7 @@ export interface Vocabulary {
 }
 
 /** Indexes a `{ token: id }` object both ways; the way from id to token is built when first used. */
-export function openVocabulary(value: unknown): Vocabulary {
+export function readVocabulary(value: unknown): Vocabulary {
   const ids = new Map<string, number>()
   const vocab = readFields(value, 'model.vocab')
   const taken = new Uint8Array(FIRST_TOO_LARGE)
@@ -34,7 +34,7 @@ export function openVocabulary(value: unknown): Vocabulary {
   return indexVocabulary(ids, { size, isOneToOne })
 }
 
-/** The same for tokens whose id is their place in a list. */
+/** A vocabulary of tokens whose id is their place in a list. */
 export function listVocabulary(tokens: readonly string[]): Vocabulary {
   const ids = new Map(tokens.map((token, id) => [token, id]))
   return indexVocabulary(ids, { size: tokens.length, isOneToOne: true })

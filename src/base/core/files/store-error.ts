@@ -19,13 +19,23 @@ const meanings: Readonly<Record<string, string>> = {
 export class StoreError extends RunEndingError {
   override name = 'StoreError'
 
-  constructor(path: string, options: { readonly cause: unknown; readonly keeps?: boolean }) {
+  readonly path: string
+  /** What is wrong, without what to do next. */
+  readonly problem: string
+
+  /** `next` says how to go on; `keeps` that `resume` does. */
+  constructor(
+    path: string,
+    options: { readonly cause: unknown; readonly keeps?: boolean; readonly next?: string },
+  ) {
     const { code, message } = options.cause as NodeJS.ErrnoException
     const meaning = code === undefined ? undefined : meanings[code]
     const reason = meaning ? `${meaning} (${code})` : message
-    const next = options.keeps
-      ? `. What is finished is kept: \`${commandLine('resume', dirname(path))}\` goes on from there`
-      : ''
-    super(`${path} cannot be written: ${reason}${next}`, options)
+    const resumed = `What is finished is kept: \`${commandLine('resume', dirname(path))}\` goes on from there`
+    const { next = options.keeps ? resumed : undefined } = options
+    const problem = `${path} cannot be written: ${reason}`
+    super(next === undefined ? problem : `${problem}. ${next}`, options)
+    this.path = path
+    this.problem = problem
   }
 }

@@ -1,5 +1,5 @@
 import { type Call, onAbort } from '../call.ts'
-import { startTimer } from './timer.ts'
+import { startPatientTimer } from './absences.ts'
 
 /** Thrown when work was not done within its seconds. */
 export class DeadlineError extends Error {
@@ -26,7 +26,7 @@ export async function withDeadline<T>(
   work: (stopping: Stopping) => T | PromiseLike<T>,
 ): Promise<T> {
   signal.throwIfAborted()
-  const stop = openStop()
+  const stop = makeStop()
   const begun = work(stop.signal)
   if (!isPromise(begun)) return begun
   return await new Promise<T>((resolve, reject) => {
@@ -36,9 +36,9 @@ export async function withDeadline<T>(
       stop.abort(reason)
     }
     const leave = (): void => end(signal.reason)
-    const timer = startTimer(() => end(new DeadlineError(seconds)), seconds * 1000)
+    const timer = startPatientTimer(() => end(new DeadlineError(seconds)), seconds * 1000)
     const cleanUp = (): void => {
-      clearTimeout(timer)
+      timer.clear()
       stopListening()
     }
     const stopListening = onAbort(signal, leave)
@@ -52,7 +52,7 @@ function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function'
 }
 
-function openStop(): { readonly signal: Stopping; abort(reason: unknown): void } {
+function makeStop(): { readonly signal: Stopping; abort(reason: unknown): void } {
   let controller: AbortController | undefined
   let ended: { readonly reason: unknown } | undefined
   return {

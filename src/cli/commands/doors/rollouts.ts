@@ -10,6 +10,7 @@ import { openRolloutsRecord } from '../../../doors/service/rollouts-record.ts'
 import { serveRollouts } from '../../../doors/service/rollouts-server.ts'
 import { Worlds } from '../../../doors/service/rollouts-worlds.ts'
 import { refuseBatch } from '../../../engine/weigh/estimate.ts'
+import { refuseChangingShots } from '../../../run/demonstrations/shots.ts'
 import { openLiveWeighing, type Weighing } from '../../../run/exchange/weighing.ts'
 import { openRollParts } from '../../../run/run/open-parts.ts'
 import { openRun } from '../../../run/run/open-run-folder.ts'
@@ -20,6 +21,7 @@ import { needed, openNamed } from '../../../run/settings/open-named.ts'
 import { openPolicy } from '../../../run/settings/open-policy.ts'
 import { type Settings, settingsOf } from '../../../run/settings/settings.ts'
 import type { Format } from '../../../run/sinks/format.ts'
+import { DiskWatch } from '../../../run/store/disk-watch.ts'
 import { isRun, readManifest } from '../../../run/store/run-folder.ts'
 import { openRunReader } from '../../../run/store/store.ts'
 import type { TaskSource } from '../../../run/tasks/tasks.ts'
@@ -71,10 +73,13 @@ async function runRollouts(invocation: Invocation): Promise<number> {
   const away = elsewhereOf(values, { tell, ...(out !== undefined && { out }) })
   const options = { ...rollOptionsOf(values), tell, signal, ...away }
   const environment = needed(values, 'environment')
+  refuseChangingShots(values.shots)
   await using opened = await openRollParts(environment, values.tasks, options)
   refuseBatch(opened.parts.estimate, 'the service')
   await using kept =
-    values.out === undefined ? undefined : await keepIn(values.out, opened.parts, values)
+    values.out === undefined
+      ? undefined
+      : await keepIn(values.out, { parts: opened.parts, values, tell })
   const parts = { ...opened.parts, ...(kept && { writer: kept.parts.writer! }) }
   await serveUntilStopped(parts, { values, invocation, door, port, ...(kept && { kept }) })
   await kept?.finish()
@@ -108,8 +113,8 @@ async function serveUntilStopped(
       return await openServed(uri, values)
     },
     findTask: taskFinder(parts, values.tasks),
-    weigh: openWeighFor(values),
-    ...(kept && { record: kept.record, findGroup: kept.findGroup }),
+    weigh: makeWeighFor(values),
+    ...(kept && { record: kept.record, disk: kept.disk, findGroup: kept.findGroup }),
     ...counted('queue', own.queue),
     ...counted('results', own.results),
   })
@@ -128,7 +133,7 @@ async function serveUntilStopped(
 }
 
 /** Weighs groups for each format that clients ask for, as a run's own exports do. */
-function openWeighFor(values: Settings): WeighFor {
+function makeWeighFor(values: Settings): WeighFor {
   const open = new Map<Format, Weighing>()
   return (group, format) => {
     const weighing = open.get(format) ?? openLiveWeighing({ ...values }, { format })
@@ -137,14 +142,22 @@ function openWeighFor(values: Settings): WeighFor {
   }
 }
 
-async function keepIn(out: string, parts: RollParts, values: Settings) {
+interface Keeping {
+  readonly parts: RollParts
+  readonly values: Settings
+  readonly tell: (line: string) => void
+}
+
+async function keepIn(out: string, { parts, values, tell }: Keeping) {
   const resumes = isRun(out)
   if (resumes) await refuseOthers(out)
-  const record = { out, kind: 'rollouts', config: values, unfinished: 'restart' } as const
+  const disk = new DiskWatch({ tell })
+  const record = { out, kind: 'rollouts', config: values, unfinished: 'restart', disk } as const
   const run = await openRun(parts, { ...record, resumes })
   const reader = resumes ? await openRunReader(out) : undefined
   return {
     parts: run.parts,
+    disk,
     record: await openRolloutsRecord(join(out, 'submissions.jsonl')),
     findGroup: async (id: GroupId) => (await reader?.group(id))?.group,
     finish: () => run.finish(),

@@ -76,7 +76,9 @@ async function runExport({
   })
   if (json) terminal.print(JSON.stringify({ out, ...result }))
   else for (const line of describeExport(to, out, result)) terminal.print(line)
-  return 0
+  if (result.rows > 0) return 0
+  terminal.tell('no rows: nothing to train on was exported')
+  return 1
 }
 
 function describeExport(to: string, out: string, result: Exported): readonly string[] {

@@ -133,3 +133,61 @@ it('what is not there, and verbs that are none, are told as misuse', async () =>
   const missing = await runCommand(['tasks', 'dedupe', at('none.jsonl'), '--out', at('o.jsonl')])
   expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('none.jsonl')])
 })
+
+it('traces become tasks in whose worlds old calls get old results, and new calls end the attempt', async () => {
+  const call = (id: string, at: string) => ({
+    type: 'tool_call',
+    id,
+    name: 'look',
+    arguments: { at },
+  })
+  const result = (id: string, response: string) => ({
+    role: 'tool',
+    parts: [{ type: 'tool_call_response', id, response }],
+  })
+  const said = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] })
+  const input = [
+    said('user', 'Is the door open?'),
+    { role: 'assistant', parts: [call('c1', 'door'), call('c2', 'window')] },
+    result('c1', 'open'),
+    result('c2', 'shut'),
+    said('assistant', 'Open.'),
+    said('user', 'And the window?'),
+  ]
+  const look = {
+    name: 'look',
+    parameters: { type: 'object', properties: { at: { type: 'string' } } },
+  }
+  const attributes = {
+    'gen_ai.input.messages': JSON.stringify(input),
+    'gen_ai.output.messages': JSON.stringify([said('assistant', 'Shut.')]),
+    'gen_ai.tool.definitions': JSON.stringify([look]),
+  }
+  writeFileSync(at('traces.jsonl'), `${JSON.stringify({ traceId: 't', attributes })}\n`)
+  const recorded = ['tasks', 'record', at('traces.jsonl'), '--out', at('recorded.jsonl')]
+  expect(await done(...recorded)).toMatchObject({ tasks: 2 })
+  const [first, second] = linesOf('recorded.jsonl').map(line => JSON.parse(line))
+  expect(first).toMatchObject({
+    id: 't#1',
+    answer: 'Open.',
+    calls: [{ output: 'open' }, { output: 'shut' }],
+  })
+  expect(second).toMatchObject({ id: 't#2', answer: 'Shut.', calls: [] })
+
+  const asks = (place: string) =>
+    `<tool_call>\n{"name": "look", "arguments": {"at": "${place}"}}\n</tool_call>`
+  const answers = [asks('window'), 'Open.', asks('roof')]
+  const lines = answers.map((text, index) => ({ text, task: index < 2 ? 't#1' : 't#2' }))
+  writeFileSync(at('answers.jsonl'), lines.map(line => `${JSON.stringify(line)}\n`).join(''))
+  const rolled = await runCommand([
+    ...['roll', '--policy', `scripted:${at('answers.jsonl')}`, '--environment', 'recorded'],
+    ...['--tasks', at('recorded.jsonl'), '--group', '1', '--out', at('recorded'), '--json'],
+  ])
+  expect(rolled.code, rolled.stderr).toBe(0)
+  const shown = await Promise.all(
+    ['t#1/0/0', 't#2/0/0'].map(async id => (await runCommand(['show', at('recorded'), id])).stdout),
+  )
+  expect(shown[0]).toMatch(/shut/)
+  expect(shown[0]).toContain('reward 1 (right 1, seen 1)')
+  expect(shown[1]).toContain('never made when the conversation was recorded')
+})

@@ -6,6 +6,7 @@ import { percent } from '../../../base/core/names/units.ts'
 import { jsonWithoutSecrets } from '../../../base/core/process/secrets.ts'
 import { readSplits } from '../../../learn/datasets/splits.ts'
 import { checkOutputFile } from '../../../run/exchange/output-file.ts'
+import { recordTasks } from '../../../run/exchange/record-tasks.ts'
 import { measureTasks } from '../../../run/measure/task-set.ts'
 import { closeEnvironment } from '../../../run/run/close-environment.ts'
 import { openEnvironmentNamed } from '../../../run/run/open-parts.ts'
@@ -19,9 +20,11 @@ import { type Command, type Invocation, MisuseError, unknownVerb } from '../../c
 /** Makes, dedupes, splits and measures sets of tasks. */
 export const tasksCommand: Command = {
   name: 'tasks',
-  usage: 'make N | dedupe FILE | split FILE | measure RUN',
+  usage: 'make N | record FILE | dedupe FILE | split FILE | measure RUN',
   about:
     'make N        tasks of --environment, from a seed\n' +
+    'record FILE   of traces (--from otel or ai-sdk; any format of import) or of a run: one for each answered message of a\n' +
+    '              user, in whose world (--environment recorded) old calls get the results seen then\n' +
     'dedupe FILE   without tasks that repeat an earlier one or are like one of --against: the same\n' +
     '              text, or so large a share of its n-grams\n' +
     'split FILE    parts by shares (--splits train=0.9,held-out=0.1); tasks that are alike stay together\n' +
@@ -30,6 +33,7 @@ export const tasksCommand: Command = {
     'FILE is JSONL, Parquet or a run; what is written is what --tasks reads. No file is written over.',
   examples: [
     'espalier tasks make 1000 --environment calculator --out all.jsonl',
+    'espalier tasks record traces.jsonl --from otel --out recorded.jsonl',
     'espalier tasks dedupe all.jsonl --against held-out.jsonl --out train.jsonl',
     'espalier tasks split all.jsonl --splits train=0.9,held-out=0.1 --out set.jsonl',
     'espalier tasks measure runs/0003 --keep seldom,sometimes,often --out train.jsonl',
@@ -38,6 +42,7 @@ export const tasksCommand: Command = {
   defaults: { environment: 'none: any object is a task', seed: 0 },
   own: {
     out: { help: 'The file to write', argument: 'FILE' },
+    from: { help: 'The format of what `record` reads (default: otel)', argument: 'FORMAT' },
     against: {
       help: 'Held-out tasks, a file or a run; may be given several times',
       argument: 'FILE',
@@ -60,6 +65,7 @@ export const tasksCommand: Command = {
 
 const verbs: Readonly<Record<string, (invocation: Invocation) => Promise<number>>> = {
   make: makeSet,
+  record: recordSet,
   dedupe: dedupeSet,
   split: splitSet,
   measure: measureSet,
@@ -80,6 +86,19 @@ async function makeSet(invocation: Invocation): Promise<number> {
   if (flags.environment === undefined) throw new MisuseError('--environment NAME is missing')
   const out = refuseOld(outOf(invocation))
   return tellWritten(invocation, { tasks: write(out, await read(invocation, count)) })
+}
+
+async function recordSet(invocation: Invocation): Promise<number> {
+  const out = refuseOld(outOf(invocation))
+  const lines: string[] = []
+  for await (const task of recordTasks(invocation.words[1]!, invocation.own.from)) {
+    lines.push(`${jsonWithoutSecrets(task)}\n`)
+  }
+  if (lines.length === 0) {
+    throw new SettingError(`${invocation.words[1]} holds no message of a user that was answered`)
+  }
+  writeFileSync(out, lines.join(''))
+  return tellWritten(invocation, { tasks: lines.length })
 }
 
 async function dedupeSet(invocation: Invocation): Promise<number> {

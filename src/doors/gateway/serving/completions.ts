@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { randomUUID } from 'node:crypto'
 import { openGrowingText } from '../../../base/core/process/growing-text.ts'
 import {
   type Fields,
@@ -11,14 +11,17 @@ import {
 } from '../../../engine/capture/dialects/fields.ts'
 import { RequestProblem } from '../../../engine/capture/dialects/problem.ts'
 import type { TokenNews } from '../../../learn/model/protocol.ts'
+import type { Door } from '../../door/door.ts'
+import type { Reply } from '../../door/reply.ts'
+import type { DoorRequest } from '../../door/request.ts'
 import { abortWhenGone } from '../answer-http.ts'
 import { type Generated, type Generation, generate, type Served, textOfIds } from './generation.ts'
 import { toIds } from './ids.ts'
 import { sendEvents } from './stream.ts'
 
 /** Adds OpenAI's completions, with token ids for who asks for them. */
-export function addCompletions(server: FastifyInstance, served: Served): void {
-  server.post('/v1/completions', (request, reply) => complete(served, request, reply))
+export function addCompletions(door: Door, served: Served): void {
+  door.post('/v1/completions', (request, reply) => complete(served, request, reply))
 }
 
 interface Answering {
@@ -27,12 +30,8 @@ interface Answering {
   readonly generation: Generation
 }
 
-async function complete(
-  served: Served,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<unknown> {
-  const fields = toFields(request.body, 'the body')
+async function complete(served: Served, request: DoorRequest, reply: Reply): Promise<unknown> {
+  const fields = toFields(await request.json(), 'the body')
   const { prompt } = fields
   const ids =
     typeof prompt === 'string'
@@ -40,7 +39,7 @@ async function complete(
       : toIds(prompt, 'prompt', served.model.shape.vocabulary)
   const generation = readGeneration(served, fields, { prompt: ids, maxTokens: 16 })
   const gone = abortWhenGone(reply).signal
-  const answering = { id: `cmpl-${request.id}`, fields, generation }
+  const answering = { id: `cmpl-${randomUUID()}`, fields, generation }
   if (flagIn(fields, 'stream')) {
     return await sendEvents(reply, send =>
       streamText(served, answering, { gone, send: part => send(toCompletion(served, part)) }),

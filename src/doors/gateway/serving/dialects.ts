@@ -1,5 +1,4 @@
 import type { Renderer } from '@espalier/text'
-import type { FastifyInstance, FastifyReply } from 'fastify'
 import { steadySeconds } from '../../../base/core/call.ts'
 import type { GroupId, TaskId } from '../../../base/core/ids.ts'
 import { openCapture } from '../../../engine/capture/capture.ts'
@@ -8,7 +7,8 @@ import type { Answerer } from '../../../engine/capture/dialects/answer.ts'
 import { ResponseMemory } from '../../../engine/capture/dialects/openai/response-memory.ts'
 import { plainContext } from '../../../engine/rollout/shared.ts'
 import { embeddedPolicy } from '../../../learn/model/policy.ts'
-import { DirectReply } from '../../door/direct-reply.ts'
+import type { Door } from '../../door/door.ts'
+import type { Reply } from '../../door/reply.ts'
 import { abortWhenGone, answerOverHttp } from '../answer-http.ts'
 import { hidePieces } from '../hidden-pieces.ts'
 import type { Served } from './generation.ts'
@@ -17,10 +17,10 @@ import type { Served } from './generation.ts'
  * Adds the dialects that agents speak to the gateway, so that an agent that was trained there runs
  * here unchanged. Every request stands alone and is drawn as it asks for.
  */
-export function addDialects(server: FastifyInstance, served: Served, renderer: Renderer): void {
+export function addDialects(door: Door, served: Served, renderer: Renderer): void {
   const memory = new ResponseMemory()
   const context = contextOf(served, renderer)
-  const answererOf = (reply: DirectReply): Answerer => ({
+  const answererOf = (reply: Reply): Answerer => ({
     model: served.name,
     memory,
     decode: id => renderer.decode(Int32Array.of(id)),
@@ -32,28 +32,19 @@ export function addDialects(server: FastifyInstance, served: Served, renderer: R
     },
     countTokens: request => captureOf(context, served).countTokens(request),
   })
-  for (const version of ['/v1', '/v1beta', '/v1alpha']) {
-    server.route<{ Params: { readonly '*': string } }>({
-      method: ['GET', 'POST'],
-      url: `${version}/*`,
-      handler({ method, params, query, headers, body }, reply) {
-        const direct = takeOver(reply)
-        const path = `${version}/${params['*']}`
-        const asked = { method, path, query: query as Record<string, unknown>, headers, body }
-        return answerOverHttp({ ...asked, reply: direct, answererOf: () => answererOf(direct) })
-      },
-    })
-  }
+  door.on(['GET', 'POST'], dialectPath, (request, reply) =>
+    answerOverHttp({
+      request,
+      path: request.params.path,
+      reply,
+      answererOf: () => answererOf(reply),
+    }),
+  )
 }
 
-/** Takes an answer over from the router, with the headers that it has so far. */
-function takeOver(reply: FastifyReply): DirectReply {
-  reply.hijack()
-  const headers = Object.entries(reply.getHeaders())
-  return new DirectReply(
-    reply.raw,
-    headers.flatMap(([name, value]) => [name, String(value)]),
-  )
+/** A path of a dialect, in whatever version of it. */
+function dialectPath(path: string): { readonly path: string } | undefined {
+  return /^\/v1(?:beta|alpha)?\//.test(path) ? { path } : undefined
 }
 
 /** Limits as large as the model's context: each request sets its own. */

@@ -1,8 +1,8 @@
 import type { EmbeddedModel } from '../../../learn/model/model.ts'
 import { rendererFor } from '../../../learn/model/teach.ts'
-import { openDoor } from '../../door/door.ts'
+import { Door } from '../../door/door.ts'
 import { credentialOf } from '../secrets.ts'
-import { tellProblems } from '../tell-problems.ts'
+import { problemTeller } from '../tell-problems.ts'
 import { addCompletions } from './completions.ts'
 import { addDialects } from './dialects.ts'
 import { toServed } from './generation.ts'
@@ -47,17 +47,21 @@ export async function serveModel(
     stopIds: renderer.stopIds,
     seed,
   })
-  const server = openDoor({ ...options, host, tokenOf: ({ headers }) => credentialOf(headers) })
-  tellProblems(server, 'openai')
-  addSglangRoutes(server, served)
-  addCompletions(server, served)
-  addDialects(server, served, renderer)
-  const url = await server.listen({ port, host })
+  const door = new Door({
+    ...options,
+    host,
+    tokenOf: ({ headers }) => credentialOf(headers),
+    tell: problemTeller('openai'),
+  })
+  addSglangRoutes(door, served)
+  addCompletions(door, served)
+  addDialects(door, served, renderer)
+  const url = await door.listen(port)
   return {
     url,
     async [Symbol.asyncDispose]() {
       for (const controller of served.running.values()) controller.abort()
-      await server.close()
+      await door.close()
     },
   }
 }

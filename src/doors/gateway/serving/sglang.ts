@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { withoutSecretsSoFar } from '../../../base/core/process/growing-text.ts'
 import {
   type Fields,
@@ -14,6 +13,9 @@ import {
 } from '../../../engine/capture/dialects/fields.ts'
 import { RequestProblem } from '../../../engine/capture/dialects/problem.ts'
 import type { TokenNews } from '../../../learn/model/protocol.ts'
+import type { Door } from '../../door/door.ts'
+import type { Reply } from '../../door/reply.ts'
+import type { DoorRequest } from '../../door/request.ts'
 import { abortWhenGone } from '../answer-http.ts'
 import {
   abortRunning,
@@ -26,21 +28,20 @@ import {
 import { toIds } from './ids.ts'
 import { sendEvents } from './stream.ts'
 
-/** Adds SGLang's routes to a server. */
-export function addSglangRoutes(server: FastifyInstance, served: Served): void {
-  const answer = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
+/** Adds SGLang's routes to a door. */
+export function addSglangRoutes(door: Door, served: Served): void {
+  const answer = (request: DoorRequest, reply: Reply): Promise<unknown> =>
     answerGenerate(served, request, reply)
-  server.route({ method: ['POST', 'PUT'], url: '/generate', handler: answer })
-  server.post('/abort_request', async (request, reply) => {
-    const fields = toFields(request.body ?? {}, 'the body')
+  door.on(['POST', 'PUT'], '/generate', answer)
+  door.post('/abort_request', async request => {
+    const fields = toFields((await request.json()) ?? {}, 'the body')
     abortRunning(served, flagIn(fields, 'abort_all') ? '' : (textIn(fields, 'rid') ?? '\0'))
-    return await reply.send()
   })
   for (const path of ['/health', '/health_generate']) {
-    server.get(path, async (_, reply) => await reply.send())
+    door.get(path, () => undefined)
   }
   for (const path of ['/model_info', '/get_model_info']) {
-    server.get(path, async () => ({
+    door.get(path, async () => ({
       model_path: served.folder,
       tokenizer_path: served.folder,
       served_model_name: served.name,
@@ -51,36 +52,25 @@ export function addSglangRoutes(server: FastifyInstance, served: Served): void {
     }))
   }
   for (const path of ['/server_info', '/get_server_info']) {
-    server.get(path, async () => ({
+    door.get(path, async () => ({
       model_path: served.folder,
       context_length: served.model.shape.context,
       internal_states: [{ num_running_reqs: served.running.size }],
     }))
   }
-  server.route({
-    method: ['GET', 'POST'],
-    url: '/flush_cache',
-    config: { changesNothing: true },
-    handler: async () => 'Cache flushed.',
-  })
-  server.post('/update_weights_from_disk', (request, reply) =>
-    updateWeights(served, request, reply),
-  )
+  door.on(['GET', 'POST'], '/flush_cache', { changesNothing: true }, () => 'Cache flushed.')
+  door.post('/update_weights_from_disk', (request, reply) => updateWeights(served, request, reply))
 }
 
-async function updateWeights(
-  served: Served,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<unknown> {
-  const fields = toFields(request.body, 'the body')
+async function updateWeights(served: Served, request: DoorRequest, reply: Reply): Promise<unknown> {
+  const fields = toFields(await request.json(), 'the body')
   const path = textIn(fields, 'model_path')
   if (path === undefined) throw new RequestProblem('invalid', 'model_path is missing')
   if (flagIn(fields, 'abort_all_requests')) abortRunning(served, '')
   try {
     await served.model.load(allowedFolder(path, served.weightFolders))
   } catch (cause) {
-    reply.code(400)
+    reply.status = 400
     return { success: false, message: (cause as Error).message, num_paused_requests: 0 }
   }
   served.renameWeights(textIn(fields, 'weight_version'))
@@ -118,10 +108,10 @@ interface Wanted {
 
 async function answerGenerate(
   served: Served,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  request: DoorRequest,
+  reply: Reply,
 ): Promise<unknown> {
-  const fields = toFields(request.body, 'the body')
+  const fields = toFields(await request.json(), 'the body')
   const gone = abortWhenGone(reply).signal
   const wanted = readWanted(served, fields)
   if (!flagIn(fields, 'stream')) {

@@ -1,14 +1,13 @@
-import type { FastifyReply } from 'fastify'
 import { jsonWithoutSecrets } from '../../../base/core/process/secrets.ts'
+import type { Reply } from '../../door/reply.ts'
 
 /** Answers with server-sent events, then `[DONE]`; an error midway is the last event. */
 export async function sendEvents(
-  reply: FastifyReply,
+  reply: Reply,
   work: (send: (event: unknown) => void) => Promise<void>,
-): Promise<FastifyReply> {
-  reply.hijack()
+): Promise<void> {
   const { raw } = reply
-  raw.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
+  reply.begin('text/event-stream; charset=utf-8')
   const send = (event: unknown): void => void raw.write(`data: ${jsonWithoutSecrets(event)}\n\n`)
   try {
     await work(send)
@@ -16,5 +15,4 @@ export async function sendEvents(
     send({ error: { message: (cause as Error).message, type: 'internal', code: 500 } })
   }
   raw.end('data: [DONE]\n\n')
-  return reply
 }

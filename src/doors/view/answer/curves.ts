@@ -30,6 +30,7 @@ export function curvesOf(source: CurveSource): Curves {
   const charts = [
     ...outcomeCharts(buckets, source),
     ...learningCharts(source.metrics),
+    ledgerChart(source.metrics),
     ...lengthCharts(buckets, source),
     paceChart(source, hasSteps),
     ...countCharts(buckets),
@@ -143,6 +144,38 @@ function learningCharts(metrics: readonly Metrics[]): readonly Chart[] {
       },
     ],
   }))
+}
+
+const entries = [
+  ['learned', 'learned'],
+  ['dropped', 'dropped'],
+  ['inFlight', 'in flight'],
+  ['heldOut', 'held out'],
+] as const
+
+/** The ledger of a training run, up to each step. */
+function ledgerChart(metrics: readonly Metrics[]): Chart {
+  const size = Math.max(1, Math.ceil(metrics.length / mostPoints))
+  const last = chunk(metrics, size).map(each => each.at(-1)!)
+  return {
+    name: 'ledger',
+    title: 'Where tokens went',
+    about:
+      'Of all tokens sampled so far: learned, dropped by filters or failures, in flight, held out.',
+    form: 'count',
+    x: last.map(({ step }) => step),
+    series: entries.map(([key, name]) => ({
+      name,
+      values: last.map(({ ledger }) => sumIn((ledger as Metrics | undefined)?.[key])),
+    })),
+  }
+}
+
+/** A number, or the sum of a record of them. */
+function sumIn(entry: unknown): number | null {
+  if (isNumber(entry)) return entry
+  if (typeof entry !== 'object' || entry === null) return null
+  return Object.values(entry).reduce<number>((sum, each) => sum + (isNumber(each) ? each : 0), 0)
 }
 
 function lengthCharts(

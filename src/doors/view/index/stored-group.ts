@@ -63,7 +63,7 @@ export function memberRow({ tree, trajectory, scored, outcome }: LoadedMember): 
     calls: calls.map(({ tool }) => tool || '(none)'),
     fidelity: fidelity.kind,
     answer: answerOf(trajectory),
-    isCondensed: (views?.length ?? 0) > 0,
+    isCondensed: views?.some(view => !view.examples) ?? false,
     endings: tree.trajectories.length,
   }
 }

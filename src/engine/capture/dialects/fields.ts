@@ -73,19 +73,6 @@ export function neededTextIn(fields: Fields, name: string, at = ''): string {
   return textIn(fields, name, at) ?? refuse(join(at, name), 'is missing')
 }
 
-/** One of a few words; null and absent mean there is none. */
-export function wordIn<Word extends string>(
-  fields: Fields,
-  name: string,
-  words: readonly Word[],
-  at = '',
-): Word | undefined {
-  const value = fields[name]
-  if (isAbsent(value)) return undefined
-  if (words.includes(value as Word)) return value as Word
-  return refuse(join(at, name), `must be one of ${words.join(', ')}, got ${short(value)}`)
-}
-
 /** A list of at most so many; null and absent mean there is none. */
 export function listIn(
   fields: Fields,

@@ -4,6 +4,7 @@ import { openMcpTools } from '../tools/mcp.ts'
 import { calculator } from './calculator.ts'
 import { keyValue } from './key-value.ts'
 import { passages } from './passages.ts'
+import { recordedWorld } from './recorded.ts'
 import { singleTurn } from './single-turn.ts'
 import { toolLoop } from './tool-loop.ts'
 
@@ -28,6 +29,14 @@ export const passagesFactory = environmentFactory({
   about: 'A question over several passages; makes its own tasks, whose answers need two of them.',
   options: z.strictObject({}),
   open: () => passages(),
+})
+
+/** `recorded`, opened by name. */
+export const recordedFactory = environmentFactory({
+  about:
+    'A conversation of the past goes on: calls that were made then get the results seen then (`tasks record`).',
+  options: z.strictObject({}),
+  open: recordedWorld,
 })
 
 /** `single-turn`, opened by name. */

@@ -8,6 +8,6 @@ it('names the line that installs the package it needs', async () => {
   const { openMcpTools } = await import('./mcp.ts')
   const signal = new AbortController().signal
   await expect(openMcpTools({ url: 'http://localhost:1/mcp' }, { signal })).rejects.toThrow(
-    'MCP servers need a package that is not installed: npm i @modelcontextprotocol/sdk',
+    'An MCP server needs a package that is not installed: npm i @modelcontextprotocol/sdk',
   )
 })

@@ -1,5 +1,6 @@
 import type { Call } from '../../../base/core/call.ts'
 import { Failure } from '../../../base/core/failure.ts'
+import { missingPackage } from '../../../base/core/names/missing-package.ts'
 import { DeadlineError, withDeadline } from '../../../base/core/process/deadline.ts'
 import { keepSecretsIn, keepSecretVariables } from '../../../base/core/process/secrets.ts'
 import { delayOf } from '../../../base/core/process/timer.ts'
@@ -137,9 +138,7 @@ async function importSdk() {
     const types = await import('@modelcontextprotocol/sdk/types.js')
     return { ...client, ...stdio, ...http, ...types }
   } catch (cause) {
-    const message =
-      'MCP servers need a package that is not installed: npm i @modelcontextprotocol/sdk'
-    throw new Error(message, { cause })
+    throw missingPackage('An MCP server', '@modelcontextprotocol/sdk', cause)
   }
 }
 

@@ -1,11 +1,10 @@
 import type { Generated } from './generated.ts'
 import { readGeneratedBody } from './sglang-answer.ts'
-import { readChoiceBody } from './vllm-body.ts'
+import { readChoiceBody } from './vllm-answer.ts'
 
 /** How to read a whole answer, as plain data, since another thread may read it. */
 export interface Reading {
-  /** The name of its reader. */
-  readonly kind: string
+  readonly kind: keyof typeof readers
   /** How many candidates per token were asked for. */
   readonly width: number
 }
@@ -19,19 +18,16 @@ export interface Asked {
   readonly sent: Buffer
 }
 
-type Reader = (body: Buffer, asked: Asked) => Generated | undefined
-
 /** Readers by name, since functions cannot be sent to a thread. */
-const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  ['sglang-generate', (body, { where, width }) => readGeneratedBody(body, where, width)],
-  ['vllm-choice', readChoiceBody],
-])
+const readers = {
+  'sglang-generate': (body: Buffer, { where, width }: Asked) =>
+    readGeneratedBody(body, where, width),
+  'vllm-choice': readChoiceBody,
+} as const
 
-/** Reads an answer; undefined if it is unusual, so that the caller has to read it in another way. */
-export function readAnswer(body: Buffer, kind: string, asked: Asked): Generated | undefined {
-  const read = readers.get(kind)
-  if (!read) throw new Error(`No reader of answers is called "${kind}".`)
-  return read(body, asked)
+/** Reads the body of an answer. */
+export function readAnswer(body: Buffer, kind: Reading['kind'], asked: Asked): Generated {
+  return readers[kind](body, asked)
 }
 
 /** An answer as it is passed between threads: a list with one piece of memory is cheapest. */
@@ -51,7 +47,7 @@ export function packAnswer(generated: Generated): PackedAnswer {
   return [memoryOf(ids, logprobs), finish, weights, promptTokens, cachedTokens, top, experts]
 }
 
-/** Ids and then log-probabilities in one piece of memory, as readers leave them already. */
+/** Ids and then log-probabilities in one piece of memory. */
 function memoryOf(ids: Int32Array, logprobs: Float32Array): ArrayBuffer {
   const { buffer, byteLength } = ids
   const isReady = logprobs.buffer === buffer && logprobs.byteOffset === byteLength

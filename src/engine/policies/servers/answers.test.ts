@@ -15,7 +15,7 @@ import { openChoice, readChoices, readPromptLogprobs } from './vllm-answer.ts'
 const where = 'POST http://server/path'
 const prompt = Int32Array.of(1, 2)
 
-const asked = { where, width: 1, prompt, stopIds: [], stopStrings: [] }
+const asked = { where, width: 1, prompt: () => prompt, stopIds: [], stopStrings: [] }
 const ofPrompt = { ids: prompt, from: 1 }
 const readers: Readonly<Record<string, readonly [unknown, (answer: unknown) => unknown]>> = {
   sglang: [sglang, answer => readGenerated(answer, where, 1)],

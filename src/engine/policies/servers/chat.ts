@@ -7,6 +7,7 @@ import { ask } from './ask.ts'
 import { type ChatAnswer, readChatAnswer } from './chat-answer.ts'
 import { describeModel, firstModel } from './model-card.ts'
 import { openServer, type ServerOptions } from './server.ts'
+import { withSession } from './session-key.ts'
 
 /** How to reach a chat server. */
 export interface ChatOptions extends ServerOptions {
@@ -24,6 +25,8 @@ export interface ChatRequest {
   readonly stopStrings: readonly string[]
   /** The path behind the messages; empty where there is none. */
   readonly prompt: Int32Array
+  /** Whose it is, for routers. @default nobody's */
+  readonly session?: string
 }
 
 /** A chat-completions server. */
@@ -69,7 +72,8 @@ export function openChat(url: string, options: ChatOptions = {}): Chat {
       for (;;) {
         try {
           const body = JSON.stringify(bodyOf(request, name, used))
-          const answer = parseJson(await ask(server, { path, body }, call), where)
+          const told = withSession({ path, body }, request.session, options)
+          const answer = parseJson(await ask(server, told, call), where)
           dialect = used
           return readChatAnswer(answer, where, request.prompt)
         } catch (cause) {

@@ -6,9 +6,9 @@ import type {
   Sampling,
   TokenSample,
 } from '../../../base/core/policy.ts'
+import { type Clock, systemClock } from '../../../base/core/process/clock.ts'
 import { toTokenSample } from '../sample.ts'
 import { isCut } from '../sampling.ts'
-import { type Clock, systemClock } from '../transport/clock.ts'
 import { follow } from '../transport/follow.ts'
 import {
   type Body,
@@ -25,7 +25,8 @@ import {
   openLlamaStream,
   readLlamaAnswer,
 } from './llama-cpp-answer.ts'
-import { openServer, type Server, type ServerOptions } from './server.ts'
+import { openServer, type Server, type ServerOptions, type ServerRequest } from './server.ts'
+import { withSession } from './session-key.ts'
 
 /** How to use a llama.cpp server. */
 export interface LlamaCppOptions extends ServerOptions {
@@ -93,7 +94,11 @@ async function drawWhole(
 ): Promise<LlamaDraw> {
   const whole = { ...request, maxTokens, stopStrings: [] }
   const body = bodyOf(llama, whole, false)
-  const answer = await ask(llama.server, { path: '/completion', body: body.bytes }, call)
+  const answer = await ask(
+    llama.server,
+    told(llama, request, { path: '/completion', body: body.bytes }),
+    call,
+  )
   body.keep()
   return readLlamaAnswer(parseJson(answer, llama.where), askedOf(llama, request))
 }
@@ -109,7 +114,8 @@ async function drawStreamed(
   const { stopped, body: whole } = await follow(
     {
       where,
-      start: onEvents => server.start({ path: '/completion', body: body.bytes, onEvents }),
+      start: onEvents =>
+        server.start(told(llama, request, { path: '/completion', body: body.bytes, onEvents })),
       take: stream.take,
       ids: () => stream.ids,
       watch: request.watch,
@@ -138,6 +144,14 @@ async function drawAgain(
   // The second draw may differ where the server's cache is of lower precision.
   const isEnded = again.finish.kind === 'stop' || predicted === request.maxTokens
   return isEnded ? again : drawWhole(llama, request, { maxTokens: request.maxTokens, call })
+}
+
+function told<Sent extends ServerRequest>(
+  { options }: LlamaCpp,
+  { session }: SampleRequest,
+  sent: Sent,
+): Sent {
+  return withSession(sent, session, options)
 }
 
 function askedOf({ where }: LlamaCpp, { topLogprobs = 0, stopIds, stopStrings }: SampleRequest) {

@@ -1,8 +1,8 @@
 import type { Policy, Sample, SampleRequest, SampleUsage } from '../../../base/core/policy.ts'
+import { type Clock, systemClock } from '../../../base/core/process/clock.ts'
 import { withoutSecretsIn } from '../../../base/core/process/secrets.ts'
 import type { VersionRange } from '../../../base/core/segment.ts'
 import { toTokenSample } from '../sample.ts'
-import { type Clock, systemClock } from '../transport/clock.ts'
 import { openVersions, type Versions, versionRange } from '../versions.ts'
 import { type ChatOptions, type ChatRequest, openChat } from './chat.ts'
 import type { ChatAnswer } from './chat-answer.ts'
@@ -50,9 +50,9 @@ export function openOpenAiChat(url: string, options: OpenAiChatOptions = {}): Po
 }
 
 function toChat(request: SampleRequest): ChatRequest {
-  const { prompt, sampling, maxTokens, seed, stopStrings } = request
+  const { prompt, sampling, maxTokens, seed, stopStrings, session } = request
   const { messages, tools, ids } = prompt
-  return { messages, tools, sampling, maxTokens, seed, stopStrings, prompt: ids }
+  return { messages, tools, sampling, maxTokens, seed, stopStrings, prompt: ids, session }
 }
 
 interface Circumstances {

@@ -14,6 +14,8 @@ export interface ServerOptions {
   readonly connections?: number
   /** Seconds a request may take, waiting for a connection included. @default 600 */
   readonly deadlineSeconds?: number
+  /** What tells a request's session: another header than that of routers, or `body:` and a field. @default 'X-Session-ID' */
+  readonly session?: string
   /** Where requests are sent and answers are read. @default the caller's own thread */
   readonly thread?: ServerThread
 }
@@ -40,8 +42,8 @@ export interface ReadRequest extends ServerRequest {
 export interface Server extends AsyncDisposable {
   readonly url: string
   start(request: ServerRequest): Exchange
-  /** The same; the answer is read where it arrives, and comes as it is if its reader finds it unusual. */
-  startRead(request: ReadRequest, reading: Reading): Exchange<Generated | Buffer>
+  /** Sends a request whose answer is read where it arrives. */
+  startRead(request: ReadRequest, reading: Reading): Exchange<Generated>
 }
 
 /** Opens a server by its address, a base that paths are appended to. */
@@ -64,7 +66,7 @@ function openHere(address: string, options: ServerOptions): Server {
       const { answer, cancel } = server.start(request)
       const { kind, width } = reading
       const asked = { where: `POST ${url}${request.path}`, width, sent: request.body }
-      return { answer: answer.then(body => readAnswer(body, kind, asked) ?? body), cancel }
+      return { answer: answer.then(body => readAnswer(body, kind, asked)), cancel }
     },
     start(request) {
       const { path, body = null, onEvents } = request

@@ -1,5 +1,5 @@
 import { type Call, onAbort } from '../../../base/core/call.ts'
-import type { Clock } from '../transport/clock.ts'
+import type { Clock } from '../../../base/core/process/clock.ts'
 import type { Exchange } from '../transport/exchange.ts'
 import type { Server } from './server.ts'
 

@@ -1,8 +1,5 @@
 import type { Finish } from '../../../base/core/policy.ts'
 import type { TopLogprobs } from '../../../base/core/segment.ts'
-import { type ByteScanner, comma } from '../transport/byte-scanner.ts'
-import { ListCutter } from '../transport/list-cutter.ts'
-import { readPairs, type Tokens } from '../transport/pair-list.ts'
 import {
   asArray,
   asCount,
@@ -24,59 +21,21 @@ import { type Generated, spanNames } from './generated.ts'
 
 /** Reads the body of a whole answer. `width` is how many candidates per token were asked for. */
 export function readGeneratedBody(body: Buffer, where: string, width: number): Generated {
-  const lists = new ListCutter(body)
-  const taken = lists.take('output_token_logprobs', readPairs)
-  if (taken) lists.take('output_ids', scanner => passesIds(scanner, taken.ids))
-  const short = taken && lists.parseRest()
-  if (short && isTakenFrom(short)) return readFields(short, { where, width, taken })
   return readGenerated(parseJson(body, where), where, width)
 }
 
-/** Goes past these ids; undefined if others are listed. */
-function passesIds(scanner: ByteScanner, ids: Int32Array): true | undefined {
-  for (let index = 0; index < ids.length; index++) {
-    if (index > 0 && scanner.next() !== comma) return undefined
-    if (scanner.readId() !== ids[index]) return undefined
-  }
-  return true
-}
-
-/** Whether the tokens were cut out of the right fields: empty lists must be left there. */
-function isTakenFrom({ meta_info: meta, output_ids: ids }: Fields): boolean {
-  const left = (meta as Fields | null | undefined)?.output_token_logprobs
-  return isEmpty(left) && (ids === undefined || ids === null || isEmpty(ids))
-}
-
-function isEmpty(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0
-}
-
-/** Reads a whole answer. */
+/** Reads a whole answer that is parsed already. */
 export function readGenerated(answer: unknown, where: string, width: number): Generated {
-  return readFields(asObject(answer, where, 'the answer'), { where, width })
-}
-
-interface GeneratedParts {
-  readonly where: string
-  readonly width: number
-  /** Its tokens, if they were cut out of the body before parsing. */
-  readonly taken?: Tokens
-}
-
-function readFields(fields: Fields, { where, width, taken }: GeneratedParts): Generated {
+  const fields = asObject(answer, where, 'the answer')
   const meta = asObject(fields.meta_info, where, 'meta_info')
   const finish = readFinish(meta.finish_reason, where)
-  const { ids, logprobs } = taken ?? readParsed(pairsOf(meta, where), where)
-  if (!taken) checkIds(fields, ids, where)
-  checkCount(meta, ids.length, where)
-  const top = readTop(meta, where, width)
-  return { ids, logprobs, top, finish, ...readMeta(meta, where) }
-}
-
-function readParsed(pairs: readonly unknown[], where: string): Tokens {
+  const pairs = pairsOf(meta, where)
   const buffer = new TokenBuffer(pairs.length)
   addPairs(pairs, buffer, { where, from: 0 })
-  return tokensOf(buffer)
+  checkIds(fields, buffer.ids, where)
+  checkCount(meta, buffer.length, where)
+  const top = readTop(meta, where, width)
+  return { ids: buffer.ids, logprobs: buffer.logprobs, top, finish, ...readMeta(meta, where) }
 }
 
 /** The log-probabilities of the last tokens of a prompt, checked to be of these tokens. */
@@ -171,7 +130,8 @@ export function openGeneratedStream(where: string, width: number): GeneratedStre
       const finish = ended ?? stopped
       if (!finish) throw wrong(where, 'the stream ended without a finish_reason')
       const top = readTop({ output_top_logprobs: tops }, where, width)
-      return { ...readMeta(meta, where), ...tokensOf(buffer), top, finish }
+      const { ids, logprobs } = buffer
+      return { ...readMeta(meta, where), ids, logprobs, top, finish }
     },
   }
 }
@@ -188,10 +148,6 @@ function takesFromStart(
     where,
     `an event has ${count} output_token_logprobs after ${have}, but completion_tokens is ${total}`,
   )
-}
-
-function tokensOf(buffer: TokenBuffer): Tokens {
-  return { ids: buffer.ids, logprobs: buffer.logprobs }
 }
 
 function readMeta(

@@ -8,9 +8,9 @@ import type {
   Scores,
   TokenSample,
 } from '../../../base/core/policy.ts'
+import { type Clock, systemClock } from '../../../base/core/process/clock.ts'
 import type { LogprobBasis } from '../../../base/core/segment.ts'
 import { toTokenSample } from '../sample.ts'
-import { type Clock, systemClock } from '../transport/clock.ts'
 import { follow } from '../transport/follow.ts'
 import { lastsAs, openPromptWriter, type PromptWriter, pathOf } from '../transport/prompt-writer.ts'
 import {
@@ -27,14 +27,10 @@ import { openVersions, type Versions, versionRange } from '../versions.ts'
 import { ask, getObject } from './ask.ts'
 import type { Generated } from './generated.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
-import { openServer, type Server, type ServerOptions } from './server.ts'
+import { openServer, type Server, type ServerOptions, type ServerRequest } from './server.ts'
+import { withSession } from './session-key.ts'
 import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
-import {
-  openGeneratedStream,
-  readGenerated,
-  readGeneratedBody,
-  readScores,
-} from './sglang-answer.ts'
+import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
 import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 import { openWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 
@@ -62,6 +58,7 @@ interface Sglang {
   readonly server: Server
   readonly where: string
   logprobs: 'raw' | 'processed'
+  readonly options: Pick<SglangOptions, 'session'>
   readonly streams: boolean
   readonly experts: ExpertShape | undefined
   readonly aborts: SglangAborts
@@ -91,6 +88,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     server,
     where: `POST ${server.url}/generate`,
     logprobs,
+    options,
     streams: stream,
     experts: options.experts,
     aborts: openSglangAborts(server, { graceSeconds, clock }),
@@ -175,9 +173,11 @@ function withExperts(asked: SampleRequest, experts: ExpertShape | undefined): Sa
   return plain
 }
 
-/** Routers keep requests with one key on one worker, where their prefix is cached. */
-function routing({ session }: SampleRequest): readonly string[] {
-  return ['x-smg-routing-key', encodeURIComponent(session)]
+/** Routers keep requests with one key on one worker, where their prefix is cached; SGLang's own has a header of its own. */
+function routed<Sent extends ServerRequest>({ sglang, request }: SampleState, sent: Sent): Sent {
+  const { session } = request
+  const headers = ['x-smg-routing-key', encodeURIComponent(session)]
+  return withSession({ ...sent, headers }, session, sglang.options)
 }
 
 async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSample> {
@@ -187,19 +187,15 @@ async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSampl
   const rid = nextRid()
   const frame = frameOf(request, { rid, stream: false, adapter })
   const body = writer.write(pathOf(request), request.prompt.ids, frame, lastsAs(request.prompt))
-  const headers = routing(request)
   const width = request.topLogprobs ?? 0
   const reading = { kind: 'sglang-generate', width } as const
-  const exchange = server.startRead({ path: '/generate', body: body.bytes, headers }, reading)
+  const sent = routed(attempt, { path: '/generate', body: body.bytes })
+  const exchange = server.startRead(sent, reading)
   const release = aborts.watch(exchange, [rid], call)
   try {
     const answer = await exchange.answer
     body.keep()
-    const { where } = attempt.sglang
-    return finish(
-      attempt,
-      Buffer.isBuffer(answer) ? readGeneratedBody(answer, where, width) : answer,
-    )
+    return finish(attempt, answer)
   } finally {
     release()
   }
@@ -213,12 +209,12 @@ async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSa
   const width = request.topLogprobs ?? 0
   const frame = frameOf(request, { rid, stream: true, adapter })
   const body = writer.write(pathOf(request), request.prompt.ids, frame, lastsAs(request.prompt))
-  const headers = routing(request)
   const stream = openGeneratedStream(where, width)
   const followed = await follow(
     {
       where,
-      start: onEvents => server.start({ path: '/generate', body: body.bytes, headers, onEvents }),
+      start: onEvents =>
+        server.start(routed(attempt, { path: '/generate', body: body.bytes, onEvents })),
       take: stream.take,
       ids: () => stream.ids,
       watch: request.watch,
@@ -256,7 +252,7 @@ async function sampleBatch(
   )
   const body = severalBody(request, prompt.bytes, { seeds, rids, adapter: sglang.adapter })
   prompt.keep()
-  const exchange = sglang.server.start({ path: '/generate', body, headers: routing(request) })
+  const exchange = sglang.server.start(routed(attempt, { path: '/generate', body }))
   const release = sglang.aborts.watch(exchange, rids, call)
   const answer = await exchange.answer.finally(release)
   const answers = asArray(parseJson(answer, sglang.where), sglang.where, 'the answer to a batch')

@@ -15,7 +15,8 @@ import {
   wrongLogprob,
 } from '../transport/reading.ts'
 import { TokenBuffer } from '../transport/token-buffer.ts'
-import { spanNames } from './generated.ts'
+import type { Asked } from './answer-reading.ts'
+import { type Generated, spanNames } from './generated.ts'
 
 /** One choice of an answer, checked. */
 export interface VllmChoice {
@@ -35,7 +36,7 @@ export interface VllmAsked {
   /** Candidates per token. */
   readonly width: number
   /** The prompt as it was sent; a server that repeats it must repeat it exactly. */
-  readonly prompt: Int32Array
+  prompt(): Int32Array
 }
 
 /** Reads the choices of a whole answer, in the order of their index. */
@@ -50,6 +51,37 @@ export function readChoices(answer: unknown, asked: VllmAsked): readonly VllmCho
   })
   choices.sort((a, b) => Number(a.index ?? 0) - Number(b.index ?? 0))
   return choices.map(({ read }) => read)
+}
+
+/** Reads the body of an answer with one choice. */
+export function readChoiceBody(body: Buffer, { where, width, sent }: Asked): Generated {
+  const answer = parseJson(body, where)
+  const choices = readChoices(answer, { where, width, prompt: () => promptOf(sent) })
+  checkCount(choices, 1, where)
+  const { ids, logprobs, top, finish, weights, experts } = choices[0]!
+  const cached = cachedTokens(answer, where)
+  return {
+    ids,
+    logprobs,
+    top,
+    finish,
+    weights,
+    experts,
+    promptTokens: undefined,
+    cachedTokens: cached,
+  }
+}
+
+/** The ids in a body that was sent: its first list. */
+function promptOf(sent: Buffer): Int32Array {
+  const from = sent.indexOf('[')
+  return Int32Array.from(JSON.parse(sent.toString('latin1', from, sent.indexOf(']', from) + 1)))
+}
+
+/** Throws unless a server gave as many choices as it was asked for. */
+export function checkCount({ length }: readonly VllmChoice[], count: number, where: string): void {
+  if (length === count) return
+  throw wrong(where, `the answer has ${length} choices where ${count} were asked for`)
 }
 
 /** Prompt tokens that were in the server's cache, if it reports them. */
@@ -209,8 +241,9 @@ function topOf(candidates: readonly Candidate[][], { where, width }: VllmAsked):
   return { width, ids, logprobs }
 }
 
-function checkPrompt(value: unknown, { where, prompt }: VllmAsked): void {
+function checkPrompt(value: unknown, { where, prompt: promptSent }: VllmAsked): void {
   if (value === undefined || value === null) return
+  const prompt = promptSent()
   const seen = asIds(value, where, 'prompt_token_ids')
   const differs = seen.findIndex((id, index) => id !== prompt[index])
   if (seen.length === prompt.length && differs < 0) return

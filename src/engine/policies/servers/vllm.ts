@@ -1,16 +1,16 @@
 import type { Call } from '../../../base/core/call.ts'
 import type {
   Policy,
-  PolicyDescription,
   SampleRequest,
   Sampling,
+  ScoreOptions,
   Scores,
   TokenSample,
 } from '../../../base/core/policy.ts'
+import { type Clock, systemClock } from '../../../base/core/process/clock.ts'
 import type { LogprobBasis, VersionRange } from '../../../base/core/segment.ts'
 import { toTokenSample } from '../sample.ts'
 import { isCut } from '../sampling.ts'
-import { type Clock, systemClock } from '../transport/clock.ts'
 import { follow } from '../transport/follow.ts'
 import {
   type Body,
@@ -21,7 +21,6 @@ import {
 } from '../transport/prompt-writer.ts'
 import {
   asArray,
-  asCount,
   asObject,
   checkScored,
   type Fields,
@@ -30,17 +29,19 @@ import {
 } from '../transport/reading.ts'
 import { isUnknownPath, ServerError } from '../transport/server-error.ts'
 import { openVersions, type Versions, versionRange } from '../versions.ts'
-import { answerOf, ask, getObject } from './ask.ts'
+import { answerOf, ask } from './ask.ts'
 import type { Generated } from './generated.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
-import { openServer, type Server, type ServerOptions } from './server.ts'
+import { openServer, type Server, type ServerOptions, type ServerRequest } from './server.ts'
+import { withSession } from './session-key.ts'
 import {
   cachedTokens,
+  checkCount,
   openChoice,
   readChoices,
   readPromptLogprobs,
-  type VllmChoice,
 } from './vllm-answer.ts'
+import { describeVllm } from './vllm-describe.ts'
 import { openVllmFrames, type VllmEndpoint, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
 import { openWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
 
@@ -133,14 +134,19 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
     },
     sample: (request, call) => sample(begin(vllm, request), call),
     sampleSeveral: (request, seeds, call) => sampleSeveral(begin(vllm, request), seeds, call),
-    score: (ids, from, { temperature }, call) => score(vllm, { ids, from, temperature }, call),
-    describe: call => describe(server, options.servedModel, call),
+    score: (ids, from, options, call) => score(vllm, { ids, from, ...options }, call),
+    describe: call => describeVllm(server, options.servedModel, call),
     weights,
     takeLogprobs(found) {
       vllm.logprobs = options.logprobs ?? found
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
+}
+
+/** A request that tells whose it is. */
+function told<Sent extends ServerRequest>({ vllm, request }: SampleState, sent: Sent): Sent {
+  return withSession(sent, request.session, vllm.options)
 }
 
 function begin(vllm: Vllm, request: SampleRequest): SampleState {
@@ -198,17 +204,13 @@ async function sampleWhole(
   call: Call,
 ): Promise<TokenSample> {
   call.signal.throwIfAborted()
-  const { path, where, asked } = placeOf(attempt, endpoint)
+  const { path, asked } = placeOf(attempt, endpoint)
   const body = bodyOf(attempt, { endpoint, stream: false, count: 1 })
-  const reading = { kind: 'vllm-choice', width: asked.width }
-  const exchange = attempt.vllm.server.startRead({ path, body: body.bytes }, reading)
+  const reading = { kind: 'vllm-choice', width: asked.width } as const
+  const exchange = attempt.vllm.server.startRead(told(attempt, { path, body: body.bytes }), reading)
   const answer = await answerOf(exchange, call)
   body.keep()
-  if (!Buffer.isBuffer(answer)) return finish(attempt, answer, answer.cachedTokens)
-  const parsed = parseJson(answer, where)
-  const choices = readChoices(parsed, asked)
-  checkCount(choices, 1, where)
-  return finish(attempt, choices[0]!, cachedTokens(parsed, where))
+  return finish(attempt, answer, answer.cachedTokens)
 }
 
 async function sampleCounted(
@@ -219,16 +221,14 @@ async function sampleCounted(
   const { vllm } = attempt
   const { path, where, asked } = placeOf(attempt, endpoint)
   const body = bodyOf(attempt, { endpoint, stream: false, count })
-  const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
+  const answer = parseJson(
+    await ask(vllm.server, told(attempt, { path, body: body.bytes }), call),
+    where,
+  )
   body.keep()
   const choices = readChoices(answer, asked)
   checkCount(choices, count, where)
   return choices.map(choice => finish(attempt, choice, cachedTokens(answer, where)))
-}
-
-function checkCount({ length }: readonly VllmChoice[], count: number, where: string): void {
-  if (length === count) return
-  throw wrong(where, `the answer has ${length} choices where ${count} were asked for`)
 }
 
 async function sampleStreamed(
@@ -244,7 +244,7 @@ async function sampleStreamed(
   const { stopped, body: whole } = await follow(
     {
       where,
-      start: onEvents => vllm.server.start({ path, body: body.bytes, onEvents }),
+      start: onEvents => vllm.server.start(told(attempt, { path, body: body.bytes, onEvents })),
       take: choice.takeEvent,
       ids: () => choice.ids,
       watch: request.watch,
@@ -261,7 +261,7 @@ async function sampleStreamed(
 function placeOf({ vllm, request }: SampleState, endpoint: VllmEndpoint) {
   const path = vllmPaths[endpoint]
   const where = `POST ${vllm.server.url}${path}`
-  const asked = { where, width: request.topLogprobs ?? 0, prompt: request.prompt.ids }
+  const asked = { where, width: request.topLogprobs ?? 0, prompt: () => request.prompt.ids }
   return { path, where, asked }
 }
 
@@ -326,7 +326,7 @@ function rangeSince(from: number, { version }: Vllm): VersionRange {
 /** The server gives a prompt's log-probabilities at temperature 1, whatever is asked for. */
 function score(
   vllm: Vllm,
-  scored: { readonly ids: Int32Array; readonly from: number; readonly temperature: number },
+  scored: { readonly ids: Int32Array; readonly from: number } & ScoreOptions,
   call: Call,
 ): Promise<Scores> {
   return withEndpoint(vllm, async endpoint => {
@@ -337,7 +337,8 @@ function score(
     const { model } = vllm
     const frame = vllmScoreFrame({ endpoint, model, stream: false, count: 1 })
     const body = vllm.writer.write('', scored.ids, frame)
-    const answer = parseJson(await ask(vllm.server, { path, body: body.bytes }, call), where)
+    const request = withSession({ path, body: body.bytes }, scored.session, vllm.options)
+    const answer = parseJson(await ask(vllm.server, request, call), where)
     body.keep()
     const value = promptLogprobs(asObject(answer, where, 'the answer'), where)
     const logprobs = readPromptLogprobs(value, where, scored)
@@ -351,38 +352,4 @@ function promptLogprobs(answer: Fields, where: string): unknown {
   if (answer.prompt_logprobs) return answer.prompt_logprobs
   const [choice] = asArray(answer.choices, where, 'choices')
   return asObject(choice, where, 'choices[0]').prompt_logprobs
-}
-
-function isBroken(cause: unknown): boolean {
-  return cause instanceof ServerError && (cause.status ?? 0) >= 500
-}
-
-function noModels(where: string, cause: unknown): Error {
-  const words = cause instanceof Error ? cause.message : String(cause)
-  return new Error(`${where} fails: name the model with --served-model. ${words}`, { cause })
-}
-
-async function describe(
-  server: Server,
-  servedModel: string | undefined,
-  call: Call,
-): Promise<PolicyDescription> {
-  const where = `GET ${server.url}/v1/models`
-  const { data } = await getObject(server, ['/v1/models'], call).catch(cause => {
-    // If the caller named the model, the list of models is not needed.
-    if (servedModel !== undefined && isBroken(cause)) return { data: [{ id: servedModel }] }
-    throw isBroken(cause) ? noModels(where, cause) : cause
-  })
-  const cards = asArray(data, where, 'data').map(card => asObject(card, where, 'a model'))
-  const card = cards.find(({ id }) => servedModel === undefined || id === servedModel)
-  if (!card) {
-    const served = cards.map(({ id }) => id).join(', ')
-    throw wrong(where, `the server does not serve "${servedModel}". It serves: ${served}`)
-  }
-  const context = asCount(card.max_model_len, where, 'max_model_len')
-  const model = card.root ?? card.id
-  return {
-    ...(typeof model === 'string' ? { model } : {}),
-    ...(context === undefined ? {} : { context }),
-  }
 }

@@ -43,8 +43,8 @@ export function openWeightSync(
       return undefined
     }
     const name = `espalier-${weights.version}`
-    // The same version again, after a run was resumed, is loaded anew.
-    if (name === served) await steps.unloadAdapter(name, call)
+    // The same version again, after a run was resumed, is loaded anew; a server that was started again has none.
+    if (name === served) await steps.unloadAdapter(name, call).catch(() => {})
     await steps.loadAdapter(name, weights.path, call)
     return name
   }

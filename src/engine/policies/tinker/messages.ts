@@ -107,7 +107,7 @@ function writeTensor({ data, dtype, shape }: TinkerTensor): Uint8Array {
   return writer.packed(4, shape).finish()
 }
 
-/** The same body as JSON. */
+/** The body of a forward-backward request as JSON. */
 export function forwardBackwardJson(pass: ForwardBackward): object {
   const { modelId, seqId, data, loss, config, forwardOnly } = pass
   const input = {

@@ -2,7 +2,7 @@ import type { Message } from '@espalier/text'
 import type { Condensed } from '../../../base/core/condenser.ts'
 import { across, acrossNow, Failure } from '../../../base/core/failure.ts'
 import { rewrite, showInstead } from '../act.ts'
-import { note, show, type Walk } from '../walk.ts'
+import { note, openingShown, show, type Walk } from '../walk.ts'
 import type { CondensingState } from './state.ts'
 import { selfSpeaker } from './summarise.ts'
 
@@ -100,7 +100,7 @@ async function askCondenser(walk: Walk, { by }: CondensingState): Promise<Conden
   const { limits, condense, lanes } = walk.context
   const { attempt, shown } = walk
   const { to, trainSummaries, condenser } = condense!
-  const opening = walk.turns[0]?.messages ?? shown.length
+  const opening = walk.turns.length === 0 ? shown.length : openingShown(walk).length
   const condensed = await across('condenser', attempt, () =>
     by.condense(shown, {
       signal: attempt.signal,

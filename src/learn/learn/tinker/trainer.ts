@@ -88,8 +88,8 @@ export async function openTinkerTrainer(
 }
 
 function settingsOf({ kind }: TinkerSession, options: TinkerTrainerOptions) {
-  const { learningRate, epochs, seed, weighting } = defaults
-  const plain = { learningRate, epochs, seed, weighting, weightDecay: 0, epsilon: 1e-12 }
+  const { epochs, seed, weighting } = defaults
+  const plain = { learningRate: 4e-4, epochs, seed, weighting, weightDecay: 0, epsilon: 1e-12 }
   return { rank: kind.rank, ...plain, ...options }
 }
 

@@ -3,6 +3,7 @@ import type { Call } from '../../../base/core/call.ts'
 import type { Group, Scored, Unscored } from '../../../base/core/group.ts'
 import { openLanes } from '../../../base/core/lane.ts'
 import type { Policy } from '../../../base/core/policy.ts'
+import { absences } from '../../../base/core/process/absences.ts'
 import { type GatherHeader, gather } from '../../../engine/weigh/gather.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import { defaults } from '../../settings/settings.ts'
@@ -16,7 +17,7 @@ import { openRollParts } from '../open-parts.ts'
 import type { OnUpdate } from '../pause.ts'
 import { gatherOptions, laneLimits, memberOptions, type RollParts } from '../roll-groups.ts'
 import type { RollOptions } from '../roll-options.ts'
-import { openServedWeights, type ServedWeights } from './served-weights.ts'
+import { makeServedWeights, type ServedWeights } from './served-weights.ts'
 
 /** The result of an attempt, wherever it was made. */
 export type Served = Exclude<Returned, { readonly kind: 'poisoned' }>
@@ -62,7 +63,7 @@ export async function openServedRun(
   const options = { ...named, tell, signal: closing.signal, threads: 1 }
   const opened = await openRollParts(environment, undefined, options)
   const parts: RollParts = { ...opened.parts, concurrency }
-  const weights = openServedWeights(parts.policy, onUpdate)
+  const weights = makeServedWeights(parts.policy, onUpdate)
   const member = memberOptions(parts, openLanes(laneLimits(parts)))
   const retries: RunEvent[] = []
   const stop = parts.signals?.on(event => retries.push(event))
@@ -73,14 +74,18 @@ export async function openServedRun(
       const events = retries.splice(0)
       const listen = (event: RunEvent): void => void events.push(event)
       const { signal, making } = call
+      if (absences.some) await absences.whenThere(call)
       using own = work.allowance && !call.budget ? openBudget(work.allowance) : undefined
       const budget = call.budget ?? own
-      const { sampling, limits, group, task, seed } = work
+      const { sampling, limits, examples, group, task, seed } = work
       const policy = await endpoints.find(work.endpoint)
       const watching = tellsSamples ? [watchSamples(listen)] : []
       const made = {
         ...member,
-        context: { ...member.context, sampling, limits, policy },
+        context: {
+          ...{ ...member.context, sampling, limits, policy },
+          ...(examples && { examples: { now: examples } }),
+        },
         listen,
         instruments: [...weights.instruments, ...(budget ? [budget.instrument] : []), ...watching],
       }

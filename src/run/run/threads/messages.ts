@@ -23,7 +23,7 @@ export interface WeightsOrder {
 }
 
 /** What the groups of a run mostly have in common. */
-export type SharedWork = Pick<GroupWork, 'seed' | 'sampling' | 'limits' | 'endpoint'>
+export type SharedWork = Pick<GroupWork, 'seed' | 'sampling' | 'limits' | 'endpoint' | 'examples'>
 /** What every group has of its own. */
 export type OwnWork = Omit<GroupWork, keyof SharedWork>
 
@@ -34,7 +34,7 @@ export type ToThread =
       readonly kind: 'make-group'
       readonly id: number
       readonly work: OwnWork
-      /** Left out where it is the same as for the group before. */
+      /** Left out if it is the same as for the group before. */
       readonly shared?: SharedWork
     }
   | { readonly kind: 'withdraw'; readonly id: number }

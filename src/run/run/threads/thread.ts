@@ -22,7 +22,7 @@ export interface RollThread {
    * takes it back, after which nothing is answered.
    */
   make(work: Work, making: string, answering: Answering<Served>): () => void
-  /** The same with all attempts of a group, which come in pieces. */
+  /** Makes all attempts of a group and answers in pieces; gives what takes it back. */
   makeGroup(work: GroupWork, answering: AnsweringGroup): () => void
   /** Resolves when it samples nothing. */
   pause(): Promise<void>
@@ -91,14 +91,19 @@ class Thread implements RollThread {
   }
 
   makeGroup(work: GroupWork, answering: AnsweringGroup): () => void {
-    const { seed, sampling, limits, endpoint, ...own } = work
+    const { seed, sampling, limits, endpoint, examples, ...own } = work
     const last = this.#shared
     const isSame =
       last?.seed === seed &&
       last.sampling === sampling &&
       last.limits === limits &&
-      last.endpoint === endpoint
-    const shared = { seed, sampling, limits, ...(endpoint !== undefined && { endpoint }) }
+      last.endpoint === endpoint &&
+      last.examples === examples
+    const shared = {
+      ...{ seed, sampling, limits },
+      ...(endpoint !== undefined && { endpoint }),
+      ...(examples && { examples }),
+    }
     this.#shared = shared
     return this.#withdrawable(answering, id => ({
       ...{ kind: 'make-group', id, work: own },

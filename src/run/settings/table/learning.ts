@@ -36,13 +36,12 @@ export const learning = {
     'How tasks are drawn: uniform, or by their success so far: band, thompson, progress',
     { argument: 'NAME[:ITEM,…]', default: 'uniform', commands: ['train'], usedIn: 'run' },
   ),
-  /** Constant, or a schedule. @default 4e-4 */
-  learningRate: setting(() => z.number().min(0), 'Learning rate', {
-    argument: 'RATE',
-    default: 4e-4,
-    commands: ['train'],
-    usedIn: 'run',
-  }),
+  /** Constant, a schedule, or `auto`, which finds itself. @default 4e-4 */
+  learningRate: setting(
+    () => z.union([z.literal('auto'), z.number().min(0)]),
+    'Learning rate; auto raises it while steps hardly move the policy, and lowers it if they move it far',
+    { argument: 'RATE|auto', default: 4e-4, commands: ['train'], usedIn: 'run' },
+  ),
   /** The policy loss. @default 'ppo' */
   loss: setting(text, 'The loss to learn with', {
     argument: 'NAME',
@@ -66,7 +65,7 @@ export const learning = {
   }),
   entropyBonus: setting(() => z.number(), 'Coefficient of the entropy bonus', {
     argument: 'C',
-    default: 0.01,
+    default: 0,
     commands: ['train'],
     usedIn: 'run',
     inCode: 'entropy',
@@ -145,18 +144,34 @@ export const learning = {
     'How many steps old training data may be; 0 rolls and learns in turn',
     { argument: 'STEPS', default: 0, commands: ['train'], usedIn: 'run' },
   ),
+  /** Most steps that rolling may be ahead of learning, within `maxStaleness`. @default maxStaleness */
+  lookAhead: setting(
+    () => z.int().min(1),
+    'Most steps that rolling may be ahead of learning; by measured times it is less (default: --max-staleness)',
+    { argument: 'STEPS', commands: ['train'], usedIn: 'run' },
+  ),
   /** What happens to samples under way when the weights change, if rolling runs ahead. @default 'abort' */
   onUpdate: setting(
     () => z.enum(['abort', 'finish']),
     'Samples under way when weights change: aborted and continued under the new ones, or finished under the old',
     { argument: 'abort|finish', default: 'abort', commands: ['train'], usedIn: 'run' },
   ),
-  /** Steps between evaluations; before the first step and after the last there is always one. */
-  evaluateEvery: setting(count, 'Steps between held-out evaluations', {
-    argument: 'N',
-    commands: ['train'],
-    usedIn: 'run',
-  }),
+  /** Steps in a row that leave the weights as they are, after which training ends; 0: it never does. @default 10 */
+  patience: setting(
+    () => z.int().min(0),
+    'Steps in a row without anything to learn from, after which training ends; 0: it goes on',
+    { argument: 'STEPS', default: 10, commands: ['train'], usedIn: 'run' },
+  ),
+  /** Steps between evaluations; before the first step and after the last there is always one. @default ten times in a run, within a fifth of the attempts */
+  evaluateEvery: setting(
+    count,
+    'Steps between held-out evaluations (default: ten times in a run, within a fifth of the attempts)',
+    {
+      argument: 'N',
+      commands: ['train'],
+      usedIn: 'run',
+    },
+  ),
   /** Whether held-out tasks are attempted as chains or as training rolls. @default chains in place of trees */
   evaluateStrategy: setting(
     () => z.enum(['chain', 'same']),

@@ -20,6 +20,16 @@ export const rolled = {
     usedIn: 'run',
     inCode: 'the environment, which is the first argument',
   }),
+  /** What the policy is told besides its task, in place of what the environment says; a file, or the prompt. @default the environment's own */
+  prompt: setting(
+    text,
+    'What the policy is told in place of the environment’s own words, as improve-prompt writes it',
+    {
+      argument: 'FILE',
+      commands: ['roll', 'eval', 'train', 'rollouts'],
+      usedIn: 'threads',
+    },
+  ),
   /** Who plays seats of the environment: NAME=POLICY, or by name. @default the policy plays all, and learns */
   seats: setting(
     texts,
@@ -45,6 +55,19 @@ export const rolled = {
       inCode: 'the second argument',
     },
   ),
+  /** Demonstrations put before each task as turns: so many, or `N..M` from N to M as success grows. @default 2 if there are demonstrations */
+  shots: setting(
+    () =>
+      z.union([z.int().min(0), z.string().regex(/^\d+\.\.\d+$/, 'N or N..M, such as 2 or 2..0')]),
+    'So many demonstrations as turns before each task; N..M goes from N to M as success grows',
+    { argument: 'N|N..M', commands: ['roll', 'eval', 'train', 'rollouts'], usedIn: 'run' },
+  ),
+  /** What `shots` shows: a file of conversations, a run's solved ones, a function that shows each turn, or conversations. @default none */
+  demonstrations: setting(text, 'What --shots shows', {
+    argument: 'FILE|RUN|FILE#EXPORT',
+    commands: ['roll', 'eval', 'train', 'rollouts'],
+    usedIn: 'run',
+  }),
   /** Which split of the environment's tasks. @default its own */
   split: setting(text, "Which split of the environment's tasks", {
     argument: 'NAME',

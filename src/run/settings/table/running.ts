@@ -21,6 +21,12 @@ export const running = {
     default: 5,
     usedIn: 'threads',
   }),
+  /** Seconds that a run waits for a server that is away before it stops, to be resumed. @default 1800 */
+  outage: setting(
+    () => z.number().positive(),
+    'Seconds to wait for a server that is away before the run stops, to be resumed',
+    { argument: 'SECONDS', default: 1800, usedIn: 'threads' },
+  ),
   /** What the whole run may cost. @default no limit */
   budget: setting(
     budget,

@@ -41,7 +41,7 @@ export const watching = {
   /** Channels that people are told through; needs a run folder. @default none */
   notify: setting(
     () => z.array(channelSchema()),
-    'Send failures, warnings and the end of the run to people: JSON {"kind":"slack","urlVariable":"NAME"} and others',
+    'Send failures, warnings and the end of the run to people: JSON {"kind":"webhook","urlVariable":"NAME"} or {"kind":"command","command":["PROGRAM"]}',
     { argument: 'JSON', isList: true, default: [], usedIn: 'run' },
   ),
   /** Exports written while the run goes on; needs a run folder. @default none */

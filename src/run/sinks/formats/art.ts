@@ -1,4 +1,5 @@
 import type { Message } from '@espalier/text'
+import type { Tree } from '../../../base/core/tree.ts'
 import { isUnscored } from '../../rows/row-record.ts'
 import {
   type Conversation,
@@ -7,11 +8,13 @@ import {
   isTrainedTurn,
   rewardOf,
   turnAt,
+  unknownTokens,
   withoutReasoning,
 } from '../conversations.ts'
 import { type ExportGroup, type FormatOptions, RefusedError } from '../format.ts'
-import { refuseImportance, type Training } from '../forms.ts'
+import { refuseImportance, type Training, unknownWords } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
+import { makeTelling, type Telling } from '../numbers.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {
@@ -35,14 +38,17 @@ export const art = lineFormat({
   comparesRewards: true,
   start(options) {
     options.lost.note('ART compares rewards itself and ignores our advantages')
-    return source => [toGroup(source, options)]
+    const telling = makeTelling(options.lost)
+    return source => [toGroup(source, { ...options, telling })]
   },
   loading: file => [
     `python:  groups = [TrajectoryGroup.model_validate_json(line) for line in open(${JSON.stringify(file)})]   # art.trajectories`,
   ],
 })
 
-function toGroup(source: ExportGroup, options: FormatOptions): object {
+type Options = FormatOptions & { readonly telling: (tree: Tree) => Telling }
+
+function toGroup(source: ExportGroup, options: Options): object {
   refuseImportance({ name: 'art', training }, source.group)
   const conversations = conversationsOf(source.group, options)
   refuseWhatCannot(source, conversations, options)
@@ -54,6 +60,7 @@ function toGroup(source: ExportGroup, options: FormatOptions): object {
     'token ids of turns that are not trained or have no log-probabilities',
     conversations.flatMap(({ turns }) => turns).filter(turn => !isTold(turn)).length,
   )
+  options.lost.add(unknownWords, unknownTokens(conversations))
   return {
     trajectories: conversations.map(each => toTrajectory(source, each, options)),
     metadata: { group: source.group.id, task: source.group.task },
@@ -85,15 +92,17 @@ function refuseWhatCannot(
 function toTrajectory(
   source: ExportGroup,
   conversation: Conversation,
-  { run, lost }: FormatOptions,
+  { run, lost, telling }: Options,
 ): object {
   const { member, tree, messages } = conversation
   lost.add('texts of reasoning', messages.filter(each => 'reasoning_content' in each).length)
   const { parts } = isUnscored(member) ? { parts: [] } : member.reward
+  // A choice without numbers would be trained from made-up ones where others have them.
+  const isChoice = telling(tree) === 'none' ? isTrainedTurn : isTold
   return {
     messages_and_choices: messages.map((message, index) => {
       const turn = turnAt(conversation, index)
-      return message.role === 'assistant' && turn && isTrainedTurn(turn)
+      return message.role === 'assistant' && turn && isChoice(turn)
         ? toChoice(message, turn)
         : withoutReasoning(message)
     }),

@@ -1,4 +1,5 @@
 import type { Outcome } from '../../../base/core/outcome.ts'
+import type { Tree } from '../../../base/core/tree.ts'
 import { isUnscored } from '../../rows/row-record.ts'
 import {
   type Conversation,
@@ -6,10 +7,12 @@ import {
   countUntrained,
   rewardOf,
   spoken,
+  unknownTokens,
 } from '../conversations.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
-import { checkForm, type Training } from '../forms.ts'
+import { checkForm, type Training, unknownWords } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
+import { makeTelling, type Telling } from '../numbers.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {
@@ -35,7 +38,8 @@ export const rllm = lineFormat({
     options.lost.note(
       'rLLM compares rewards itself, with the deviation of a population; its Tinker backend takes ours with use_precomputed_advantage=true, its verl backend cannot',
     )
-    return source => toEpisodes(source, options)
+    const telling = makeTelling(options.lost)
+    return source => toEpisodes(source, { ...options, telling })
   },
   loading: file => [
     `python:  episodes = [Episode.from_dict(json.loads(line)) for line in open(${JSON.stringify(file)})]`,
@@ -43,18 +47,17 @@ export const rllm = lineFormat({
   ],
 })
 
-function toEpisodes(source: ExportGroup, options: FormatOptions): readonly object[] {
+type Options = FormatOptions & { readonly telling: (tree: Tree) => Telling }
+
+function toEpisodes(source: ExportGroup, options: Options): readonly object[] {
   checkForm({ name: 'rllm', training }, source.group, options)
-  const conversations = conversationsOf(source.group, options)
+  const all = conversationsOf(source.group, options)
+  options.lost.add(unknownWords, unknownTokens(all))
+  const conversations = all.map(each => withKnownTurns(each, options))
   countUntrained(conversations, { lost: options.lost, trainer: "rLLM's verl backend" })
   const trees = [...new Set(conversations.map(({ tree }) => tree))]
   return trees.map(tree => {
     const own = conversations.filter(each => each.tree === tree)
-    const turns = own.flatMap(each => each.turns)
-    options.lost.add(
-      'tokens without a log-probability, in steps that therefore carry none',
-      turns.reduce((sum, { logprobs }) => sum + logprobs.filter(Number.isNaN).length, 0),
-    )
     // rLLM splits ids at colons.
     const task = source.group.task.replaceAll(':', '_')
     const best = Math.max(...own.map(each => rewardOf(each) ?? 0))
@@ -69,6 +72,15 @@ function toEpisodes(source: ExportGroup, options: FormatOptions): readonly objec
       info: { run: options.run },
     }
   })
+}
+
+/** A step has log-probabilities of all its tokens or of none, and rLLM trains all: one that lacks some is left out. */
+function withKnownTurns(conversation: Conversation, { telling, lost }: Options): Conversation {
+  if (telling(conversation.tree) === 'none') return conversation
+  const turns = conversation.turns.filter(({ logprobs }) => !logprobs.some(Number.isNaN))
+  const left = conversation.turns.length - turns.length
+  lost.add('steps with a token that has no log-probability: left out', left)
+  return { ...conversation, turns }
 }
 
 function outcomeOf({ member }: Conversation): Outcome {

@@ -1,10 +1,11 @@
 import type { Outcome } from '../../../base/core/outcome.ts'
 import { isUnscored, type MemberRow } from '../../rows/row-record.ts'
-import { countUnknown, promptLength, trainedMask } from '../credited-row.ts'
+import { promptLength, trainedMask } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { type FormOptions, rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
+import { makeTelling, type NumberedRow, numbered } from '../numbers.ts'
 import { shapeOf } from '../shapes.ts'
 
 const training: Training = {
@@ -28,7 +29,7 @@ export const skyrl = lineFormat({
   comparesRewards: true,
   start({ lost, ...options }) {
     lost.note('SkyRL compares the rewards of last steps itself and ignores our advantages')
-    let hasLogprobs: boolean | undefined
+    const telling = makeTelling(lost)
     return function* toEntries(source: ExportGroup) {
       const { group } = source
       const rows = rowsFor({ name: 'skyrl', training }, group, { ...options, lost })
@@ -37,11 +38,9 @@ export const skyrl = lineFormat({
       const numbers = numberedBy(shape.trees > 0, rows)
       if (shape.unevenRows > 0) throw unevenRefused(group.id)
       for (const member of rows) {
-        const has = !countUnknown(member, lost)
-        hasLogprobs ??= has
-        if (has !== hasLogprobs) throw mixedLogprobs(member.row.trajectory.id)
         if (member.row.experts && member.row.count > 1) throw stepsRefused(group.id)
-        yield toEntry(source, member, { has, number: numbers.get(member.row.trajectory.id)! })
+        const told = numbered(member, telling(member.tree))
+        yield toEntry(source, told, numbers.get(member.row.trajectory.id)!)
       }
     }
   },
@@ -94,18 +93,10 @@ function unevenRefused(group: string): RefusedError {
   )
 }
 
-function mixedLogprobs(trajectory: string): RefusedError {
-  return new RefusedError(
-    'skyrl',
-    `${trajectory} has log-probabilities where others have none (or the other way round), and rollout_logprobs is there for all rows or for none`,
-    'Export the two kinds apart with --where.',
-  )
-}
-
 function toEntry(
   { group }: ExportGroup,
-  part: MemberRow,
-  { has, number }: { readonly has: boolean; readonly number: number },
+  { member: part, numbers }: NumberedRow,
+  number: number,
 ): object {
   const { row, member } = part
   const start = promptLength(part)
@@ -115,7 +106,7 @@ function toEntry(
     reward: isUnscored(member) ? 0 : member.reward.total,
     loss_mask: trainedMask(part).subarray(start),
     stop_reason: stopReason(isUnscored(member) ? member.outcome : row.trajectory.outcome),
-    rollout_logprobs: has ? row.logprobs.subarray(start) : null,
+    rollout_logprobs: numbers?.subarray(start) ?? null,
     ...(row.experts && { rollout_expert_indices: replayedExperts('skyrl', part) }),
     trajectory_id: { instance_id: group.id, repetition_id: number },
     is_last_step: row.index === row.count - 1,

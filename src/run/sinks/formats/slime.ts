@@ -1,11 +1,12 @@
 import type { Outcome } from '../../../base/core/outcome.ts'
 import { isUnscored } from '../../rows/row-record.ts'
 import type { CreditedRow } from '../credited-row.ts'
-import { countUnknown, promptLength, splitByCredit } from '../credited-row.ts'
+import { promptLength, splitByCredit } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
-import { type ExportGroup, RefusedError } from '../format.ts'
+import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
+import { makeTelling, numbered } from '../numbers.ts'
 
 const training: Training = {
   form: 'paths',
@@ -18,7 +19,7 @@ const training: Training = {
 /**
  * slime's `Sample.to_dict()`, one per line (slime/utils/types.py at 624b824, 2026-08-21). slime
  * computes advantages from rewards by position (`_post_process_rewards` in slime/ray/rollout.py),
- * right only where every group has the same number of samples; its documented way around that is
+ * right only if every group has the same number of samples; its documented way around that is
  * `--custom-reward-post-process-path`, and ours hands it `metadata.espalier.advantage`. Rows of one
  * trajectory share a `rollout_id`, which slime's loss counts once.
  */
@@ -34,27 +35,25 @@ export const slime = lineFormat({
     )
     const trajectories = new Map<string, number>()
     let index = 0
-    let hasLogprobs: boolean | undefined
+    const telling = makeTelling(lost)
     const numberOf = (trajectory: string): number => {
       const known = trajectories.get(trajectory) ?? trajectories.size
       trajectories.set(trajectory, known)
       return known
     }
     return function* toSamples(source: ExportGroup) {
-      for (const member of rowsFor({ name: 'slime', training }, source.group, {
+      for (const each of rowsFor({ name: 'slime', training }, source.group, {
         ...options,
         lost,
       })) {
-        const has = !countUnknown(member, lost)
-        hasLogprobs ??= has
         // slime decides by the first sample of a batch for all of them.
-        if (has !== hasLogprobs) throw mixedLogprobs(member.row.trajectory.id)
+        const { member, numbers } = numbered(each, telling(each.tree))
         const parts = splitByCredit(member)
         lost.add('rows split because their tokens are worth different things', parts.length - 1)
         lost.add("texts of responses (slime's `response`): only tokens are written", parts.length)
         for (const part of parts) {
           const rolloutId = numberOf(member.row.trajectory.id)
-          yield toSample(source, part, { index: index++, rolloutId, has, volatile })
+          yield toSample(source, part, { index: index++, rolloutId, numbers, volatile })
         }
       }
     }
@@ -66,18 +65,10 @@ export const slime = lineFormat({
   ],
 })
 
-function mixedLogprobs(trajectory: string): RefusedError {
-  return new RefusedError(
-    'slime',
-    `${trajectory} has log-probabilities where others have none (or the other way round), and slime decides for a whole batch by its first sample`,
-    'Export the two kinds apart with --where.',
-  )
-}
-
 interface SampleNumbers {
   readonly index: number
   readonly rolloutId: number
-  readonly has: boolean
+  readonly numbers: Float32Array | null
   readonly volatile: boolean
 }
 
@@ -99,7 +90,7 @@ function toSample(source: ExportGroup, part: CreditedRow, numbers: SampleNumbers
     reward: isUnscored(member) ? 0 : member.reward.total,
     loss_mask: mask.subarray(start),
     weight_versions: row.versions.map(({ value }) => String(value.to)),
-    rollout_log_probs: numbers.has ? row.logprobs.subarray(start) : null,
+    rollout_log_probs: numbers.numbers?.subarray(start) ?? null,
     // slime wants one row fewer than tokens, as the last token is never an input.
     ...(row.experts && {
       rollout_routed_experts: replayedExperts('slime', part, row.ids.length - 1),

@@ -22,7 +22,7 @@ export const tauBench: Format = {
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {
     const taken = new Set<string>()
-    const trials = openTrials()
+    const trials = makeTrials()
     return {
       async write(source) {
         const conversations = conversationsOf(source.group, options)
@@ -71,7 +71,7 @@ function toEntry(
 }
 
 /** Written entries by trial: the originals write the first trials of all tasks, then the second. */
-export function openTrials() {
+export function makeTrials() {
   const trials = new Map<number, string[]>()
   return {
     add(trial: number, entry: string): void {
@@ -94,7 +94,7 @@ export function takeTrial(task: number, member: number, taken: Set<string>): num
   return trial
 }
 
-/** The number of a task: its place in its split, or in the run where it has none. */
+/** The number of a task: its place in its split, or in the run if it has none. */
 export function taskNumber({ group, task, order }: ExportGroup, report: unknown): number {
   const index = tauReportOf(report)?.index ?? (task.data as Partial<Report> | null)?.index
   if (typeof index === 'number') return index

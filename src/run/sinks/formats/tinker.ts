@@ -1,9 +1,10 @@
 import { lossKind } from '../../../base/math/registry.ts'
 import { isUnscored, type MemberRow } from '../../rows/row-record.ts'
-import { needLogprobs, tokenCredit, trainedMask } from '../credited-row.ts'
+import { tokenCredit, trainedMask } from '../credited-row.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
+import { makeTelling } from '../numbers.ts'
 
 /** A tensor as Tinker's API has it. */
 export interface TensorData {
@@ -40,19 +41,13 @@ export const tinker = lineFormat({
   training,
   start({ lost, ...options }) {
     if (lossKind(options.loss) !== 'token') throw sumsOnly(options.loss)
+    const telling = makeTelling(lost, 'tinker')
     return function* toData(source: ExportGroup) {
       for (const member of rowsFor({ name: 'tinker', training }, source.group, {
         ...options,
         lost,
       })) {
-        const { row } = member
-        if (row.ids.length < 2) continue
-        needLogprobs('tinker', member)
-        lost.add(
-          'tokens without a log-probability, not trained',
-          row.logprobs.filter((value, token) => row.mask[token] === 1 && Number.isNaN(value))
-            .length,
-        )
+        if (member.row.ids.length < 2 || telling(member.tree) === 'untrained') continue
         yield toDatum(member)
       }
     }

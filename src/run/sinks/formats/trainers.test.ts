@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   chainGroup,
+  cutGroup,
   plainTree,
   seeingGroup,
   toExport,
@@ -29,9 +30,11 @@ import { rowForms } from '../../../base/core/row.ts'
 import type { LeafWeighting } from '../../../base/math/credit.ts'
 import { groupRows } from '../../rows/row-record.ts'
 import { type Format, type FormatOptions, RefusedError } from '../format.ts'
+import { openLossReport } from '../lost.ts'
 import { art } from './art.ts'
 import { atif } from './atif.ts'
 import { jsonl } from './jsonl.ts'
+import { parquet } from './parquet.ts'
 import { rllm } from './rllm.ts'
 import { skyrl } from './skyrl.ts'
 import { slime } from './slime.ts'
@@ -70,9 +73,8 @@ const rewritten = [chainGroup([1, 0, 0.5], { rewritten: [0, 2] })]
 const seeds = Array.from({ length: process.env.ESPALIER_SOAK ? 200 : 10 }, (_, index) => index)
 
 /** A group whose policy gave no log-probability for the second token of every turn. */
-function patchy(): Group {
+function patchy(logprobs = Float32Array.of(-0.5, Number.NaN, -0.25)): Group {
   const { members, ...rest } = chainGroup([1, 0])
-  const logprobs = Float32Array.of(-0.5, Number.NaN, -0.25)
   const patched = members.map(member => {
     const nodes = member.tree.nodes.map(node =>
       node.segment.origin === 'sampled'
@@ -238,23 +240,53 @@ describe('[T5] trainers that take our advantages', () => {
     },
   )
 
-  it.each([verl, slime, skyrl, atif])(
-    '[D1] $name counts what lacks a log-probability, where the rest then carries none',
-    async format => {
-      const { lost, text } = await writeTo(format, [toExport(patchy())])
-      expect(text).not.toMatch(/log_?probs":\[/)
-      expect(lost.map(({ what }) => what).join()).toMatch(
-        /without a log-prob.*therefore carry none/,
-      )
+  it('[D1] atif counts what lacks a log-probability, where the rest then carries none', async () => {
+    const { lost, text } = await writeTo(atif, [toExport(patchy())])
+    expect(text).not.toMatch(/log_?probs":\[/)
+    expect(lost.map(({ what }) => what).join()).toMatch(/without a log-prob.*therefore carry none/)
+  })
+
+  const unknown = { what: 'sampled tokens without a log-probability: not trained', count: 4 }
+
+  it.each([
+    ['trl', trl, 'env_mask', 'logprobs'],
+    ['verl', verl, 'response_mask', 'response_logprobs'],
+    ['slime', slime, 'loss_mask', 'rollout_log_probs'],
+    ['skyrl', skyrl, 'loss_mask', 'rollout_logprobs'],
+  ] as const)(
+    '[D1] %s trains no token without a log-probability, and counts it',
+    async (_, format, mask, logprobs) => {
+      const { lines, lost } = await writeTo(format, [toExport(patchy())])
+      expect(lines[0]).toMatchObject({
+        [mask]: [1, 0, 1, 0, 0, 1, 0, 1],
+        [logprobs]: [-0.5, 0, -0.25, 0, 0, -0.5, 0, -0.25],
+      })
+      expect(lost).toContainEqual(unknown)
     },
   )
 
-  it('TRL trains no token without a log-probability', async () => {
-    const [first] = await linesOf(trl, [patchy()])
+  it.each([jsonl, parquet, tinker, verifiers, rllm, art])(
+    '[D1] $name counts tokens without a log-probability as not trained',
+    async format => {
+      const { lost } = await writeTo(format, [toExport(patchy())])
+      expect(lost).toContainEqual(unknown)
+    },
+  )
+
+  it('[D1] neutral rows leave tokens without a log-probability out of mask and passages', async () => {
+    const [first] = await linesOf(jsonl, [patchy()])
     expect(first).toMatchObject({
-      env_mask: [1, 0, 1, 0, 0, 1, 0, 1],
-      logprobs: [-0.5, 0, -0.25, 0, 0, -0.5, 0, -0.25],
+      mask: [0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1],
+      logprobs: [0, 0, 0, 0, -0.5, null, -0.25, 0, 0, -0.5, null, -0.25],
     })
+  })
+
+  it('[D1] rLLM and ART, which train whole steps, leave out the step', async () => {
+    const [episode] = await linesOf(rllm, [patchy()])
+    const [trajectory] = (episode as { trajectories: { steps: object[] }[] }).trajectories
+    expect(trajectory!.steps).toEqual([])
+    const { text } = await writeTo(art, [toExport(patchy())])
+    expect(text).not.toContain('finish_reason')
   })
 
   it.each([art, skyrl])('$name refuses advantages of parts of turns', async format => {
@@ -264,9 +296,48 @@ describe('[T5] trainers that take our advantages', () => {
     await expect(linesOf(format, [group])).rejects.toThrow(/cannot carry.*advantages/)
   })
 
-  it('slime refuses to mix samples with and without log-probabilities', async () => {
-    const mixed = chainGroup([1, 0], { blind: [1] })
-    await expect(linesOf(slime, [mixed])).rejects.toThrow(/pears\/1\/0 has log-probabilities where/)
+  it.each([
+    ['verl', verl, 'response_mask'],
+    ['slime', slime, 'loss_mask'],
+    ['skyrl', skyrl, 'loss_mask'],
+    ['trl', trl, 'env_mask'],
+  ] as const)(
+    '[D1] %s trains no attempt without log-probabilities where others have them',
+    async (_, format, mask) => {
+      const mixed = chainGroup([1, 0], { blind: [1] })
+      const { lines, lost } = await writeTo(format, [toExport(mixed)])
+      expect(lines[0]![mask]).toContain(1)
+      expect(lines[1]![mask]).not.toContain(1)
+      expect(lost).toContainEqual({
+        what: 'attempts without log-probabilities where others have them: not trained',
+        count: 1,
+      })
+    },
+  )
+
+  it('verl: a response ends where nothing was sampled after, and the reward stands on a trained token', async () => {
+    const [first] = await linesOf(verl, [cutGroup([1, 0])])
+    expect(first).toMatchObject({
+      response_ids: [100, 101, 102],
+      response_mask: [1, 1, 1],
+      token_level_scores: [0, 0, 1],
+    })
+    const [unknownLast] = await linesOf(verl, [patchy(Float32Array.of(-0.5, -0.25, Number.NaN))])
+    expect(unknownLast).toMatchObject({
+      response_mask: [1, 1, 0, 0, 0, 1, 1, 0],
+      token_level_scores: [0, 0, 0, 0, 0, 0, 1, 0],
+    })
+  })
+
+  it('verl: says what its own grpo makes of trajectories of several rows', async () => {
+    const group = chainGroup([1, 0, 0.5], { rewritten: [0] })
+    const notes: string[] = []
+    const lost = { ...openLossReport(), note: (what: string) => void notes.push(what) }
+    await writeTo(verl, [toExport(group)], { lost })
+    expect(notes.join()).toMatch(/2 rows .* counts each as an attempt.* 0\.\d{3} off on average/)
+    notes.length = 0
+    await writeTo(verl, [toExport(chainGroup([1, 0]))], { lost })
+    expect(notes.join()).not.toMatch(/counts each/)
   })
 
   it('failed and filtered trajectories are written untrained where they are asked for', async () => {

@@ -1,9 +1,10 @@
 import type { Row } from '../../../base/core/row.ts'
 import { isUnscored } from '../../rows/row-record.ts'
-import { type CreditedRow, needLogprobs, promptLength, splitByCredit } from '../credited-row.ts'
+import { type CreditedRow, promptLength, splitByCredit } from '../credited-row.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
+import { makeTelling, numbered } from '../numbers.ts'
 
 const training: Training = {
   form: 'paths',
@@ -29,25 +30,20 @@ export const trl = lineFormat({
     lost.note(
       'GRPOTrainer (rollout_func) compares rewards itself and ignores our advantages; AsyncGRPOTrainer takes ours',
     )
+    const telling = makeTelling(lost, 'trl')
     return function* toRows(source: ExportGroup) {
-      for (const member of rowsFor({ name: 'trl', training }, source.group, { ...options, lost })) {
-        needLogprobs('trl', member)
+      for (const each of rowsFor({ name: 'trl', training }, source.group, { ...options, lost })) {
+        const { member, numbers } = numbered(each, telling(each.tree))
         const parts = splitByCredit(member)
         lost.add('rows split because their tokens are worth different things', parts.length - 1)
-        lost.add(
-          'tokens without a log-probability, not trained',
-          member.row.logprobs.filter(
-            (value, at) => member.row.mask[at] === 1 && Number.isNaN(value),
-          ).length,
-        )
         for (const [part, each] of parts.entries()) {
-          yield toRow(source, each, { part, parts: parts.length })
+          yield toRow(source, each, { part, parts: parts.length, numbers: numbers! })
         }
       }
     }
   },
   loading: file => [
-    'python:  from espalier_trl import replay, reward',
+    'python:  from espalier_trl import replay, reward   # PYTHONPATH=integrations/python of this package',
     `         trainer = GRPOTrainer(..., rollout_func=replay(${JSON.stringify(file)}), reward_funcs=reward)`,
     'several rows per trajectory: espalier_trl.rollout_samples(FILE) for AsyncGRPOTrainer',
   ],
@@ -56,7 +52,11 @@ export const trl = lineFormat({
 function toRow(
   source: ExportGroup,
   credited: CreditedRow,
-  { part, parts }: { readonly part: number; readonly parts: number },
+  {
+    part,
+    parts,
+    numbers,
+  }: { readonly part: number; readonly parts: number; readonly numbers: Float32Array },
 ): object {
   const { row, member, tree, mask, credit, isTrained } = credited
   const { trajectory } = row
@@ -67,9 +67,8 @@ function toRow(
     completion: trajectory.messages.slice(spoke),
     prompt_ids: row.ids.subarray(0, start),
     completion_ids: row.ids.subarray(start),
-    logprobs: row.logprobs.subarray(start).map(value => (Number.isNaN(value) ? 0 : value)),
-    // A ratio that starts from a made-up log-probability would train something else.
-    env_mask: mask.map((bit, at) => (Number.isNaN(row.logprobs[at]) ? 0 : bit)).subarray(start),
+    logprobs: numbers.subarray(start),
+    env_mask: mask.subarray(start),
     reward: isUnscored(member) ? null : member.reward.total,
     rewards: isUnscored(member)
       ? {}

@@ -3,11 +3,11 @@ import { textOf } from '@espalier/text'
 import type { Outcome } from '../../../base/core/outcome.ts'
 import type { Tree } from '../../../base/core/tree.ts'
 import { isUnscored } from '../../rows/row-record.ts'
-import { type Conversation, conversationsOf } from '../conversations.ts'
-import { refuseUnknown } from '../credited-row.ts'
+import { type Conversation, conversationsOf, unknownTokens } from '../conversations.ts'
 import type { ExportGroup, FormatOptions } from '../format.ts'
-import { checkForm, type Training } from '../forms.ts'
+import { checkForm, type Training, unknownWords } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
+import { makeTelling } from '../numbers.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {
@@ -36,7 +36,13 @@ export const verifiers = lineFormat({
     'fidelity',
   ],
   training,
-  start: options => source => toEpisodes(source, options),
+  start: options => {
+    const telling = makeTelling(options.lost, 'verifiers')
+    return source => {
+      for (const { tree } of [...source.group.members, ...source.group.unscored]) telling(tree)
+      return toEpisodes(source, options)
+    }
+  },
   loading: file => [
     'python:  from verifiers.v1.episode import WireEpisode',
     `         episodes = [WireEpisode.model_validate_json(line) for line in open(${JSON.stringify(file)})]`,
@@ -89,10 +95,7 @@ function toTrace(source: ExportGroup, conversation: Conversation, { lost }: Form
   const outcome = isUnscored(member) ? member.outcome : trajectory.outcome
   const { nodes, calls } = toGraph(conversation)
   lost.add('messages of contexts after a rewrite: only their tokens', conversation.paths - 1)
-  lost.add(
-    'tokens without a log-probability, left untrained',
-    conversation.turns.reduce((sum, { logprobs }) => sum + logprobs.filter(Number.isNaN).length, 0),
-  )
+  lost.add(unknownWords, unknownTokens([conversation]))
   return {
     version: 1,
     id: trajectory.id,
@@ -185,7 +188,6 @@ function givenNode(message: Message, ids: Int32Array): object {
 function sampledNode(conversation: Conversation, turn: TurnTokens, scaffold: Int32Array): object {
   const { pathIds, start, end, mask, logprobs, credit } = turn
   const message = conversation.messages[turn.turn.messages]
-  refuseUnknown('verifiers', conversation.member.trajectory.id, turn)
   const trained = mask.map((bit, token) => (Number.isNaN(logprobs[token]!) ? 0 : bit))
   const isTrained = (_: number, token: number): boolean => trained[token] === 1
   return {

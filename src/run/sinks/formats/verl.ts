@@ -1,15 +1,11 @@
 import { isUnscored, type MemberRow } from '../../rows/row-record.ts'
-import {
-  countUnknown,
-  promptLength,
-  rowImportance,
-  tokenCredit,
-  trainedMask,
-} from '../credited-row.ts'
+import { promptLength, rowImportance, tokenCredit, trainedMask } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
+import { makeTelling, type NumberedRow, numbered } from '../numbers.ts'
+import { makeRowCount } from './verl-rows.ts'
 
 const training: Training = {
   form: 'paths',
@@ -20,9 +16,10 @@ const training: Training = {
 
 /**
  * verl's `AgentLoopOutput`, one per line, with the `uid` its estimators group by
- * (verl/experimental/agent_loop/agent_loop.py of 0.9.1). verl's own estimators sum one score per row,
- * so the reward is where verl puts it, on the last token of the response; the advantage times weight of
- * every token is in `advantages`, which the estimator registered by `espalier_verl` passes on.
+ * (verl/experimental/agent_loop/agent_loop.py of 0.9.1). Its estimators by token carry rewards over trained
+ * tokens only, so a response ends with what was sampled last and the reward stands on the last token that is
+ * trained; the advantage times weight of every token is in `advantages`, which the estimator registered by
+ * `espalier_verl` passes on.
  */
 export const verl = lineFormat({
   name: 'verl',
@@ -34,18 +31,20 @@ export const verl = lineFormat({
     lost.note(
       "verl's own estimators compare rewards by uid and ignore our advantages; adv_estimator=espalier takes ours",
     )
-    return function* toOutputs(source: ExportGroup) {
+    const telling = makeTelling(lost)
+    const count = makeRowCount()
+    function* toOutputs(source: ExportGroup) {
       if (source.group.members.some(({ importance }) => importance)) lost.note(weightsNote)
-      for (const member of rowsFor({ name: 'verl', training }, source.group, {
-        ...options,
-        lost,
-      })) {
-        yield toOutput(source, member, { hasLogprobs: !countUnknown(member, lost), volatile })
+      const rows = rowsFor({ name: 'verl', training }, source.group, { ...options, lost })
+      count.add(rows)
+      for (const member of rows) {
+        yield toOutput(source, numbered(member, telling(member.tree)), volatile)
       }
     }
+    return Object.assign(toOutputs, { end: () => count.tell(lost) })
   },
   loading: file => [
-    `python:  from espalier_verl import read_batch`,
+    `python:  from espalier_verl import read_batch   # PYTHONPATH=integrations/python of this package`,
     `         batch = read_batch(${JSON.stringify(file)}, prompt_length=…, response_length=…, pad_token_id=…)`,
     'verl:    algorithm.adv_estimator=espalier   # registered by importing espalier_verl',
   ],
@@ -57,18 +56,19 @@ const weightsNote =
 
 function toOutput(
   source: ExportGroup,
-  part: MemberRow,
-  { hasLogprobs, volatile }: { readonly hasLogprobs: boolean; readonly volatile: boolean },
+  { member: part, numbers }: NumberedRow,
+  volatile: boolean,
 ): object {
   const { row, member, tree } = part
   const { trajectory } = row
   const start = promptLength(part)
+  const end = sampledEnd(part)
   const { seconds } = trajectory.volatile
   return {
     prompt_ids: row.ids.subarray(0, start),
-    response_ids: row.ids.subarray(start),
-    response_mask: trainedMask(part).subarray(start),
-    response_logprobs: hasLogprobs ? row.logprobs.subarray(start) : null,
+    response_ids: row.ids.subarray(start, end),
+    response_mask: trainedMask(part).subarray(start, end),
+    response_logprobs: numbers?.subarray(start, end) ?? null,
     reward_score: isUnscored(member) ? null : member.reward.total,
     ...(row.experts && { routed_experts: replayedExperts('verl', part) }),
     num_turns: trajectory.messages.length,
@@ -82,8 +82,8 @@ function toOutput(
       tool_rewards: [],
     },
     uid: source.group.id,
-    token_level_scores: scoresOf(part).subarray(start),
-    ...creditOf(part, start),
+    token_level_scores: scoresOf(part).subarray(start, end),
+    ...creditOf(part, start, end),
     data_source: source.group.task,
     raw_prompt: trajectory.messages.slice(0, trajectory.turns[0]?.messages),
     reward_model: { style: 'rule', ground_truth: answerOf(source.task) },
@@ -95,23 +95,32 @@ function toOutput(
  * Advantages, and separately the importance weights as verl's losses take them. If trajectories with different
  * weights share a token, the advantage includes the weights.
  */
-function creditOf(part: MemberRow, start: number): object {
+function creditOf(part: MemberRow, start: number, end: number): object {
   const { row } = part
   const credit = tokenCredit(part)
-  if (!row.importance) return { advantages: credit.subarray(start) }
+  if (!row.importance) return { advantages: credit.subarray(start, end) }
   const isShared = row.passages.some(({ value }) => value.length > 1)
-  if (isShared) return { advantages: credit.subarray(start), rollout_is_weights: null }
+  if (isShared) return { advantages: credit.subarray(start, end), rollout_is_weights: null }
   const { importance: _, ...bare } = row
   const plain = tokenCredit({ ...part, row: bare })
   return {
-    advantages: plain.subarray(start),
-    rollout_is_weights: rowImportance(row)!.subarray(start),
+    advantages: plain.subarray(start, end),
+    rollout_is_weights: rowImportance(row)!.subarray(start, end),
   }
 }
 
-/** The reward on the last token of the row, as verl's agent loop places it; 0 where there is none. */
-function scoresOf({ row, member }: MemberRow): Float64Array {
+/** After the last sampled token of a row: nothing was sampled after the rest, and no token of it is trained. */
+function sampledEnd({ row }: MemberRow): number {
+  return row.origins.findLast(({ value }) => value === 'sampled')?.end ?? row.ids.length
+}
+
+/** The reward on the last trained token of a row, on the last sampled one of a row that is not trained. */
+function scoresOf(part: MemberRow): Float64Array {
+  const { row, member } = part
   const scores = new Float64Array(row.ids.length)
-  if (!isUnscored(member)) scores[scores.length - 1] = member.reward.total
+  const trained = row.mask.lastIndexOf(1)
+  if (!isUnscored(member)) {
+    scores[trained < 0 ? sampledEnd(part) - 1 : trained] = member.reward.total
+  }
   return scores
 }

@@ -117,6 +117,31 @@ export function constantObservations(): Sentinel {
   }
 }
 
+/** Warns if a tool throws every time that it is called. */
+export function throwingTool(): Sentinel {
+  const tools = new Map<string, number | 'works'>()
+  return {
+    name: 'throwing-tool',
+    seeTree(tree): Alarm | undefined {
+      for (const { tool, problem, output } of callsOf(tree)) {
+        const thrown = tools.get(tool) ?? 0
+        if (thrown === 'works' || problem === 'unknown-tool' || problem === 'malformed-call') {
+          continue
+        }
+        tools.set(tool, problem === 'thrown' ? thrown + 1 : 'works')
+        if (problem !== 'thrown' || thrown + 1 < enough) continue
+        tools.set(tool, 'works')
+        return {
+          message: `tool "${tool}" threw in all of its ${thrown + 1} calls: ${JSON.stringify(output.slice(0, 80))}`,
+          likely:
+            'the tool has a mistake, or lacks what it needs: call it yourself, or try espalier check',
+        }
+      }
+      return undefined
+    },
+  }
+}
+
 function callsOf(tree: Tree) {
   return tree.trajectories.flatMap(trajectory => trajectory.calls)
 }

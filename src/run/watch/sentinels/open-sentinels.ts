@@ -1,13 +1,15 @@
 import type { Tree } from '../../../base/core/tree.ts'
 import type { Listen, RunEvent, Together, Warned } from '../events.ts'
+import { heldBySlow, lostShares } from './ahead.ts'
 import { noLogprobs, untemperedLogprobs } from './basis.ts'
-import { constantObservations, noToolCalls, parserMismatch } from './calls.ts'
-import { entropyCollapse, lengthDrift, oneAnswer } from './collapse.ts'
+import { constantObservations, noToolCalls, parserMismatch, throwingTool } from './calls.ts'
+import { entropyCollapse, entropyRise, lengthDrift, oneAnswer } from './collapse.ts'
 import { nothingCondensed } from './condensing.ts'
 import { oddLogprobs } from './logprobs.ts'
 import { engineMismatch } from './mismatch.ts'
 import { missingOpening, openingTooLong } from './opening.ts'
-import { equalRewards, noContrast } from './rewards.ts'
+import { phantomAdvantages } from './phantom.ts'
+import { equalRewards, idleTraining, noContrast, noSiblings } from './rewards.ts'
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 /** Every sentinel, fresh for one run; each raises its alarm once. */
@@ -16,8 +18,12 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     noToolCalls(),
     parserMismatch(context),
     constantObservations(),
+    throwingTool(),
     equalRewards(),
     noContrast(),
+    noSiblings(),
+    phantomAdvantages(),
+    idleTraining(),
     missingOpening(context),
     openingTooLong(),
     oddLogprobs(context),
@@ -26,18 +32,21 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     engineMismatch(),
     nothingCondensed(),
     entropyCollapse(),
+    entropyRise(),
     lengthDrift(),
     oneAnswer(),
+    lostShares(),
+    heldBySlow(),
   ]
 }
 
 /** Lets sentinels listen to a run; their alarms become warnings. */
-export function openSentinels(context: SentinelContext, warn: (warning: Warned) => void): Listen {
+export function makeSentinels(context: SentinelContext, warn: (warning: Warned) => void): Listen {
   const sentinels = allSentinels(context)
   const raise = (sentinel: string, alarm: Alarm | undefined): void => {
     if (alarm) warn({ kind: 'warning', sentinel, ...alarm })
   }
-  const isSeen = openGlances()
+  const isSeen = makeGlances()
   const seeTree = (tree: Tree): void => {
     for (const each of sentinels) raise(each.name, each.seeTree?.(tree))
   }
@@ -53,7 +62,7 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
     } else if (event.kind === 'step-end') {
-      for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics))
+      for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics, event.ahead))
     }
   }
   return Object.assign(listen, { together })
@@ -63,7 +72,7 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
 const [firstTrees, treesPerSecond] = [256, 64]
 
 /** Whether to check the next tree: if thousands end per second, checking each would slow the run. */
-function openGlances(): () => boolean {
+function makeGlances(): () => boolean {
   let seen = 0
   let since = performance.now()
   return () => {

@@ -59,3 +59,55 @@ export function noContrast(): Sentinel {
     },
   }
 }
+
+/** Steps of training without any advantage before the warning. */
+const idleSteps = 3
+
+/** Warns if several steps in a row had nothing to learn from, whatever there was before. */
+export function idleTraining(): Sentinel {
+  let steps = 0
+  let isOver = false
+  return {
+    name: 'idle-training',
+    seeStep({ rows = 0, trainedRows }): Alarm | undefined {
+      steps = rows > 0 && trainedRows === 0 ? steps + 1 : 0
+      if (isOver || steps < idleSteps) return undefined
+      isOver = true
+      return {
+        message: `in ${steps} steps in a row no attempt was better or worse than the others at its task: the weights did not change`,
+        likely:
+          'the tasks are all too hard or all solved, or attempts are all alike: take tasks of middling difficulty (--sample-tasks band), a larger --group, or teach the policy first',
+      }
+    },
+  }
+}
+
+/** Groups of one that must be seen before the warning about them. */
+const enoughAlone = 4
+
+/** Warns if training compares attempts and rolls only one of each task. */
+export function noSiblings(): Sentinel {
+  let groups = 0
+  let isOver = false
+  return {
+    name: 'no-siblings',
+    seeGroup(group): Alarm | undefined {
+      if (isOver || group.step === undefined || isHeldOut(group)) return undefined
+      const [member, ...others] = group.members
+      const isAlone = others.length === 0 && group.unscored.length === 0
+      if (!member || !isAlone || member.advantage || member.turns || member.stretches) {
+        isOver = member !== undefined
+        return undefined
+      }
+      groups++
+      if (groups < enoughAlone) return undefined
+      isOver = true
+      return {
+        message:
+          'every task is attempted once, and attempts are compared with others at their task: nothing can be learned',
+        likely:
+          '--group 1: give a larger --group, or an --advantage that compares with something else',
+      }
+    },
+  }
+}

@@ -4,20 +4,27 @@ import type { Group } from '../../../base/core/group.ts'
 import type { GroupId, TaskId } from '../../../base/core/ids.ts'
 import type { Gradable } from '../../../base/core/trajectory.ts'
 import { random, seedOf } from '../../../base/math/random.ts'
-import type { Warned } from '../events.ts'
-import { openSentinels } from './open-sentinels.ts'
+import type { RolledAhead, Warned } from '../events.ts'
+import { makeSentinels } from './open-sentinels.ts'
 
 const words = new Map([[9, 'please do it now']])
 const renderer = { decode: (ids: Int32Array) => [...ids].map(id => words.get(id) ?? '?').join('') }
+
+interface Watched {
+  readonly isOurs?: boolean
+  readonly members?: number
+  /** The training step that rolled the groups. */
+  readonly step?: number
+}
 
 /** What sentinels say to a run of these trees, each a group of its own. */
 function watch(
   trees: readonly PlainTree[],
   rewards?: readonly number[],
-  { isOurs = false, members = 1 } = {},
+  { isOurs = false, members = 1, step }: Watched = {},
 ): readonly Warned[] {
   const warnings: Warned[] = []
-  const listen = openSentinels({ renderer, isOurs }, warning => warnings.push(warning))
+  const listen = makeSentinels({ renderer, isOurs }, warning => warnings.push(warning))
   trees.forEach((parts, index) => {
     const tree = plainTree({ task: `task-${index}`, answer: `answer ${index}`, ...parts })
     listen({ kind: 'tree-end', tree })
@@ -31,6 +38,7 @@ function watch(
       task: tree.task as TaskId,
       members: new Array(members).fill(member),
       unscored: [],
+      ...(step !== undefined && { step }),
     }
     listen({ kind: 'group-end', group })
   })
@@ -44,7 +52,7 @@ const names = (warnings: readonly Warned[]) => warnings.map(({ sentinel }) => se
 describe('sentinels', () => {
   it('say with the first tree that log-probabilities are not the tempered ones', () => {
     const warnings: Warned[] = []
-    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
     const tree = plainTree({ task: 'task', answer: 'answer' })
     const cut = { ...tree, sampling: { ...tree.sampling, temperature: 1, topK: 20 } }
     listen({ kind: 'tree-end', tree: cut })
@@ -113,7 +121,7 @@ describe('sentinels', () => {
 
   it('an opening that leaves no room for an answer, once', () => {
     const warnings: Warned[] = []
-    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
     const tree = plainTree({ task: 'long', prompt: new Int32Array(700).fill(9) })
     const [trajectory] = tree.trajectories
     const outcome = { kind: 'truncated', limit: 'context' } as const
@@ -168,6 +176,45 @@ describe('sentinels', () => {
     )
   })
 
+  it('a policy that falls apart', () => {
+    const surprise = (index: number) =>
+      Float32Array.from([1, 2, 3], () => (index < 70 ? -0.1 : -1.5))
+    const trees = many(200, index => ({ sampled: { logprobs: surprise(index) } }))
+    expect(names(watch(trees))).toEqual(['entropy-rise'])
+    // One that solves its tasks may try more words.
+    expect(watch(trees, new Array(200).fill(1).with(0, 0))).toEqual([])
+  })
+
+  it('a tool that throws every time, and not one that works once', () => {
+    const thrown = { tool: 'ship', problem: 'thrown' as const, output: 'no address' }
+    const [warning, ...others] = watch(many(60, () => ({ tools: 1, calls: [thrown] })))
+    expect(others).toEqual([])
+    expect(warning?.message).toBe('tool "ship" threw in all of its 24 calls: "no address"')
+    const mostly = many(60, index => ({
+      tools: 1,
+      calls: [index === 20 ? { tool: 'ship', output: 'sent' } : thrown],
+    }))
+    expect(watch(mostly)).toEqual([])
+  })
+
+  it('training that compares single attempts', () => {
+    expect(names(watch(many(8), undefined, { step: 1 }))).toEqual(['no-siblings'])
+    expect(watch(many(8))).toEqual([])
+  })
+
+  it('steps in a row without any advantage', () => {
+    const warned = (trained: readonly number[]): readonly string[] => {
+      const warnings: Warned[] = []
+      const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
+      for (const [index, trainedRows] of trained.entries()) {
+        listen({ kind: 'step-end', step: index + 1, metrics: { rows: 8, trainedRows } })
+      }
+      return names(warnings)
+    }
+    expect(warned([8, 0, 0, 3, 0, 0])).toEqual([])
+    expect(warned([8, 0, 0, 0, 0])).toEqual(['idle-training'])
+  })
+
   it('are quiet where there is nothing to fear', () => {
     // Writing tools say the same each time, and agents end with the same word.
     const call = (index: number) => ({ input: { index }, output: 'ok' })
@@ -193,9 +240,70 @@ describe('sentinels', () => {
     expect(warning?.likely).toMatch(/one of three: .*teach it first.*temperature.*score --probe/)
   })
 
+  it('advantages by shaping alone, with the filter that ends them', () => {
+    const warnings: Warned[] = []
+    const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
+    const tree = plainTree({ task: 'task', answer: 'answer' })
+    const trajectory = tree.trajectories[0] as Gradable
+    const member = (right: number, brief: number, advantage: number) => {
+      const parts = [
+        { name: 'right', score: right, weight: 1 },
+        { name: 'brief', score: brief, weight: 0.05 },
+      ]
+      const reward = { total: right + 0.05 * brief, parts }
+      return { tree, trajectory, reward, dropped: null, advantage, weight: 1 }
+    }
+    const end = (index: number, ...members: readonly ReturnType<typeof member>[]): void => {
+      const group = { id: `g${index}` as GroupId, task: tree.task as TaskId, members, unscored: [] }
+      listen({ kind: 'group-end', group })
+    }
+    for (let index = 0; index < 20; index++) end(index, member(1, 0, 1), member(0, 1, -1))
+    expect(names(warnings)).toEqual([])
+    for (let index = 20; index < 40; index++) end(index, member(0, 0, -0.96), member(0, 1, 1.03))
+    expect(warnings).toMatchObject([
+      {
+        sentinel: 'phantom-advantages',
+        message:
+          'in 7 of 27 groups that are learned from, "right" is the same for all attempts, and brief alone gives them advantages from -0.96 to 1.03',
+        likely: expect.stringContaining('--filter equal-rewards:part=right') as string,
+      },
+    ])
+  })
+
   it('failures are not taken for collapse', () => {
     const outcome = { kind: 'failed', boundary: 'policy', message: 'no' } as const
     const failed = watch(many(100, () => ({ answer: '', tools: 1, outcome })))
     expect(names(failed)).toEqual([])
+  })
+})
+
+describe('rolling that is ahead of learning', () => {
+  const usual = { maxStaleness: 1, steps: 1, groups: 8, stale: [], seconds: 1, held: 0, slowest: 1 }
+
+  /** What is warned of after twelve such steps. */
+  function warned(ahead: Partial<RolledAhead>): readonly Warned[] {
+    const warnings: Warned[] = []
+    const listen = makeSentinels({ renderer }, each => warnings.push(each))
+    for (let step = 1; step <= 12; step++) {
+      listen({ kind: 'step-end', step, metrics: {}, ahead: { ...usual, ...ahead } })
+    }
+    return warnings
+  }
+
+  it('[S4] says how long it waits for slow tasks, and what would keep them without waiting', () => {
+    expect(warned({})).toEqual([])
+    expect(warned({ held: 0.1, slowest: 3.4 })).toEqual([])
+    const [warning, ...more] = warned({ held: 0.5, slowest: 3.4 })
+    expect(warning).toMatchObject({ sentinel: 'held-by-slow' })
+    expect(warning!.message).toContain('waited 50 %')
+    expect(warning!.likely).toContain('--max-staleness 4')
+    expect(more).toEqual([])
+  })
+
+  it('[S4] names the tasks whose groups grew too old', () => {
+    const [warning] = warned({ stale: ['slow'] })
+    expect(warning).toMatchObject({ sentinel: 'lost-shares' })
+    expect(warning!.message).toContain('8 of 64 groups')
+    expect(warning!.message).toContain('come again: slow')
   })
 })

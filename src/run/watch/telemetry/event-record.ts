@@ -12,6 +12,7 @@ import type {
   RunStart,
   SampleEnd,
   ScoreEnd,
+  ServerBack,
   StepEnd,
   Warned,
   WorkersSeen,
@@ -23,6 +24,7 @@ export type EventRecord = { readonly time: string } & (
   | { readonly kind: 'attempt-start'; readonly task: string; readonly member: number }
   | SampleEnd
   | Retried
+  | ServerBack
   | TreeRecord
   | ScoreEnd
   | GroupRecord

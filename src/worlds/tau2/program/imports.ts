@@ -1,11 +1,11 @@
 import { parseModule } from '@espalier/text/python'
 import { Frame } from './compile/scope.ts'
 import { compileBlock } from './compile/statement.ts'
-import { Module, Native, Opaque, PythonError, type Value } from './values.ts'
+import { Module, PythonError, type Value } from './values.ts'
 
 /** Where the modules of a program come from. */
 export interface ModuleSource {
-  /** The source of a module, or `undefined` where there is none. */
+  /** The source of a module, or `undefined` if there is none. */
   source(name: string): string | undefined
   /** Modules written in TypeScript, by name. */
   readonly library: ReadonlyMap<string, Module>
@@ -70,7 +70,3 @@ function relative(from: string, level: number, module: string): string {
   const base = from.split('.').slice(0, -level)
   return [...base, ...(module === '' ? [] : [module])].join('.')
 }
-
-/** A placeholder for what a program imports but never uses here. */
-export const unused = (name: string): Value =>
-  new Opaque(name, new Map([['__call__', new Native(name, () => null)]]))

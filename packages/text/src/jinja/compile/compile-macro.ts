@@ -1,6 +1,6 @@
 import { PythonTuple } from '../../python/value.ts'
 import type { Evaluate, Execute, RunFrame } from '../frame.ts'
-import { compileEntry, openFrame } from '../frame.ts'
+import { compileEntry, makeFrame } from '../frame.ts'
 import type { MacroBody } from '../parse/syntax.ts'
 import type { Run } from '../run.ts'
 import { goDeeper, spend } from '../run.ts'
@@ -111,7 +111,7 @@ function macroAttribute(macro: Macro, name: string): Value | undefined {
 
 function invoke({ macro, outer }: BoundMacro, run: Run, input: Input): Value {
   spend(run, macro.cost)
-  const frame = openFrame(macro.scope, outer, run)
+  const frame = makeFrame(macro.scope, outer, run)
   fillSlots(macro, frame, input)
   const { at, output } = run
   goDeeper(run)

@@ -22,8 +22,7 @@ async function start(order: StartOrder): Promise<void> {
   try {
     const answer = await exchange.answer
     const asked = { where: `POST ${server.url}${path}`, width, sent: sent as Buffer }
-    const read = kind === undefined ? undefined : readAnswer(answer, kind, asked)
-    send([id, read ? packAnswer(read) : copyOf(answer)])
+    send([id, kind ? packAnswer(readAnswer(answer, kind, asked)) : copyOf(answer)])
   } catch (error) {
     send({ kind: 'failure', id, failure: toPlain(error) })
   } finally {

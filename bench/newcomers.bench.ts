@@ -1,0 +1,129 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { program } from '../test/end-to-end/cli.ts'
+import { wordsOf } from '../test/end-to-end/page-commands.ts'
+import { wishes } from './newcomers/library.ts'
+import { orders } from './newcomers/picker.ts'
+
+/** Agents and environments of the kind that people bring. No default was chosen by looking at them. */
+const newcomers = [
+  { name: 'booker', kind: 'agent' },
+  { name: 'picker', kind: 'environment', tasks: orders(300) },
+  { name: 'till', kind: 'environment' },
+  { name: 'pager', kind: 'agent' },
+  { name: 'courier', kind: 'environment' },
+  { name: 'library', kind: 'environment', tasks: wishes(300) },
+] as const
+
+/**
+ * The first try of somebody new at six agents and environments: `teach` with nothing but what has to be
+ * named, then the `train` that it prints. NEWCOMERS and SEEDS choose, as in `NEWCOMERS=till SEEDS=1,2`.
+ */
+export async function bench({ json }: { json: boolean }): Promise<object> {
+  const { NEWCOMERS: chosen, SEEDS: seeds = '1,2,3' } = process.env
+  const tried = newcomers.filter(({ name }) => chosen === undefined || chosen.includes(name))
+  const figures: FirstTry[] = []
+  for (const newcomer of tried) {
+    for (const seed of seeds.split(',')) {
+      const figure = firstTry(newcomer, Number(seed))
+      figures.push(figure)
+      if (!json) print(figure)
+    }
+  }
+  const learned = tried.filter(({ name }) =>
+    figures.every(figure => figure.name !== name || isClear(figure)),
+  )
+  if (!json) console.log(`${learned.length} of ${tried.length} learn clearly with every seed`)
+  return { figures, learned: learned.map(({ name }) => name) }
+}
+
+interface FirstTry {
+  readonly name: string
+  readonly seed: number
+  /** Held-out success, and its intervals. */
+  readonly before: number
+  readonly after: number
+  readonly beforeHigh: number
+  readonly afterLow: number
+  readonly steps: number
+  readonly taught: number
+  readonly trained: number
+  /** The last lines of `train`. */
+  readonly said: string
+}
+
+/** Whether the interval after training lies above the one before. */
+const isClear = ({ beforeHigh, afterLow }: FirstTry): boolean => afterLow > beforeHigh
+
+function firstTry(newcomer: (typeof newcomers)[number], seed: number): FirstTry {
+  const { name, kind } = newcomer
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-newcomer-'))
+  try {
+    cpSync(`bench/newcomers/${name}.ts`, join(folder, `${name}.ts`))
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+    const tasks = 'tasks' in newcomer ? newcomer.tasks : undefined
+    if (tasks) {
+      const lines = tasks.map(task => `${JSON.stringify(task)}\n`)
+      writeFileSync(join(folder, 'tasks.jsonl'), lines.join(''))
+    }
+    const run = (words: readonly string[]) => follow(folder, [...words, '--seed', `${seed}`])
+    const teach = run([
+      'teach',
+      `--${kind}`,
+      `./${name}.ts#${name}`,
+      ...(tasks ? ['--tasks', 'tasks.jsonl'] : []),
+      '--demonstrations',
+      `./${name}.ts#show`,
+      '--out',
+      `models/${name}`,
+    ])
+    const next = /^(?:next)? +(?:npx )?(espalier train .*)$/m.exec(teach.stderr)?.[1]
+    if (next === undefined) throw new Error(`teach named no train:\n${teach.stderr}`)
+    const train = run([...wordsOf(next), '--json'])
+    const figures = JSON.parse(train.stdout.trim().split('\n').at(-1)!) as Trained
+    return {
+      name,
+      seed,
+      before: figures.successBefore,
+      after: figures.successAfter,
+      beforeHigh: figures.intervalBefore.high,
+      afterLow: figures.intervalAfter.low,
+      steps: figures.steps,
+      taught: teach.seconds,
+      trained: train.seconds,
+      said: train.stderr.trim().split('\n').slice(-8).join('\n'),
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+interface Trained {
+  readonly successBefore: number
+  readonly successAfter: number
+  readonly intervalBefore: { readonly high: number }
+  readonly intervalAfter: { readonly low: number }
+  readonly steps: number
+}
+
+function follow(cwd: string, words: readonly string[]) {
+  const start = performance.now()
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], {
+    cwd,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  })
+  if (status !== 0) throw new Error(`espalier ${words.join(' ')}\n${stderr}`)
+  return { stdout, stderr, seconds: (performance.now() - start) / 1000 }
+}
+
+function print(figure: FirstTry): void {
+  const { name, seed, before, after, steps, taught, trained } = figure
+  const verdict = isClear(figure) ? 'learns' : 'does not learn clearly'
+  console.log(
+    `${name.padEnd(8)} seed ${seed}  ${before.toFixed(3)} → ${after.toFixed(3)}  ${verdict}  ` +
+      `(${steps} steps; teach ${taught.toFixed(0)} s, train ${trained.toFixed(0)} s)`,
+  )
+}
