@@ -17,6 +17,16 @@ import { withLimit } from './with-limit.ts'
 import { withRecord } from './with-record.ts'
 import { type RetryOptions, withRetries } from './with-retries.ts'
 
+/** Where weights are fetched from that are not on this machine. */
+export interface WeightsSource {
+  /** Fetch nothing. @default false */
+  readonly offline?: boolean
+  /** The address of the hub. */
+  readonly hub?: string
+  /** Hears what is fetched, from where, under which licence. */
+  readonly tell?: (line: string) => void
+}
+
 /** How to open a policy by its URI. */
 export interface PolicyOptions {
   /** Sent as a bearer token; never part of a message. */
@@ -54,6 +64,8 @@ export interface PolicyOptions {
   readonly record?: string
   /** Turns texts of a script into ids. */
   readonly encode?: (text: string) => Int32Array
+  /** Where weights that run inside are fetched from, and whether. @default the hub of Hugging Face, silently */
+  readonly weights?: WeightsSource
   /** Schemes besides the known ones, by their name without the colon. */
   readonly schemes?: Readonly<Record<string, PolicyScheme>>
 }
