@@ -148,7 +148,7 @@ interface PlanOptions {
   readonly threads: number
   /** How weights that stay lie in memory. */
   readonly type: WeightType
-  /** Bytes of the key-value cache, raised where needed to hold a whole context. */
+  /** Bytes of the key-value cache, raised if needed to hold a whole context. */
   readonly cacheBytes: number
 }
 
