@@ -64,7 +64,7 @@ export async function runTraining<Data>(
   let stopped: Stopped | undefined
   let mismatch: FurthestMismatch | undefined
   const first = state.step + 1
-  await using steps = openSteps(plan, parts, { trainer, signal, history, ledger, first })
+  await using steps = await openSteps(plan, parts, { trainer, signal, history, ledger, first })
   let unsaved: TrainingState | undefined
   for (let step = first; step <= plan.steps; step++) {
     const record = await steps.take(step).catch(async (error: unknown) => {
@@ -190,6 +190,8 @@ async function evaluateAt<Data>(
     ...(strategy && { strategy }),
     ...(environmentOf && { environmentOf }),
   })
+  // Where agents bring their tasks, none are held out.
+  if (heldOut.length === 0) return evaluation
   const values = heldOutCurves(evaluation)
   parts.listen?.({ kind: 'curves', step, values })
   plan.onEvaluation?.(evaluation, step)

@@ -15,7 +15,7 @@ import type { EmbeddedModel, TrainingRow, UpdateOptions } from './model.ts'
 
 /** A row as it was sampled. */
 export interface SampledRow extends TrainingRow {
-  /** As recorded when they were sampled; 0 where nothing was. */
+  /** As recorded when they were sampled; 0 if nothing was. */
   readonly logprobs: Float32Array
   /** Under the weights before learning, where ratios start from them instead. */
   readonly proximal?: Float32Array
@@ -216,7 +216,7 @@ export function laidOut(lists: readonly Float32Array[]): Float64Array {
   return all
 }
 
-/** The log-probabilities of a row's tokens under a model, 0 where they are not trained. */
+/** The log-probabilities of a row's tokens under a model, 0 if they are not trained. */
 export async function scoreRow(
   model: EmbeddedModel,
   { ids, mask, temperature }: TrainingRow,

@@ -49,7 +49,7 @@ export interface TrainingRow {
 
 /**
  * Log-probabilities and entropies of rows laid end to end, as the losses of `src/base/math` take them:
- * row r holds the tokens offsets[r] .. offsets[r+1]; numbers are 0 where the mask is 0.
+ * row r holds the tokens offsets[r] .. offsets[r+1]; numbers are 0 if the mask is 0.
  */
 export interface TokenNumbers {
   readonly offsets: Int32Array

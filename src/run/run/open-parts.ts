@@ -322,6 +322,11 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
       ...asking,
       ...(logprobs !== undefined && { logprobs }),
       ...(serverThread !== undefined && { thread: serverThread }),
+      weights: {
+        ...(options.offline !== undefined && { offline: options.offline }),
+        ...(options.hub !== undefined && { hub: options.hub }),
+        ...(tell && { tell }),
+      },
       deadlineSeconds: deadline,
       absences,
       onMoved: openPartMoves({ signals, tell }),

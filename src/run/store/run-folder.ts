@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Isolation } from '../../base/core/environment.ts'
@@ -218,6 +218,13 @@ function whatInstead(folder: string): string {
   }
   if (isFile(folder)) return 'it is a file, and a run is a folder'
   if (existsSync(folder)) {
+    const runs = readdirSync(folder).filter(name => existsSync(join(folder, name, 'run.json')))
+    if (runs.length > 0) {
+      return `it holds runs: ${runs
+        .slice(-8)
+        .map(name => join(folder, name))
+        .join(', ')}`
+    }
     return 'it has no run.json. Runs lie in runs/ unless --out said otherwise'
   }
   return `there is no such folder. Runs lie in runs/ unless --out said otherwise.${nearFile(folder)}`

@@ -1,6 +1,6 @@
 import type { Group } from '../../../base/core/group.ts'
 import type { TrainerStep } from '../../../base/core/trainer.ts'
-import { attemptMeans } from '../../../base/math/attempts.ts'
+import { attemptMeans, succeeds } from '../../../base/math/attempts.ts'
 import { mean } from '../../../base/math/statistics.ts'
 import type { EnvironmentOf } from '../../../run/tasks/mixed-tasks.ts'
 import type { TaskOutcome } from '../../../run/tasks/sample-tasks.ts'
@@ -37,7 +37,7 @@ export interface StepRecord {
   readonly staleness: Staleness
   /** Groups that had grown too old to learn from. */
   readonly stale: number
-  /** How rolling was ahead, where it may be. */
+  /** How rolling was ahead, if it may be. */
   readonly ahead?: RolledAhead
   /** What became of all tokens since the run began. */
   readonly ledger: Ledger
@@ -53,7 +53,7 @@ export function outcomeOf({ task, members }: Group, successAt: number): TaskOutc
     members.map(({ tree, trajectory, reward }) => ({
       tree,
       share: trajectory.share,
-      value: Number(reward.total >= successAt),
+      value: Number(succeeds(reward.total, successAt)),
     })),
   )
   return { task, attempts: attempts.length, success: attempts.length === 0 ? 0 : mean(attempts) }
@@ -101,7 +101,7 @@ export function countGroups(groups: readonly Group[], successAt: number) {
   return {
     reward: sum(({ reward }) => reward.total) / count,
     ...rewardBySeat(groups),
-    success: sum(({ reward }) => Number(reward.total >= successAt)) / count,
+    success: sum(({ reward }) => Number(succeeds(reward.total, successAt))) / count,
     groups: groups.length,
     dropped: members.filter(member => member.dropped !== null).length,
     unscored: unscored.length,

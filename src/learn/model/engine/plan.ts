@@ -95,7 +95,7 @@ export function makePlan(heap: Heap, kernels: Kernels, options: PlanOptions): Pl
 interface PlanOptions {
   readonly shape: ModelShape
   readonly threads: number
-  /** Bytes of the key-value cache, raised where needed to hold two whole contexts. */
+  /** Bytes of the key-value cache, raised if needed to hold two whole contexts. */
   readonly cacheBytes: number
 }
 

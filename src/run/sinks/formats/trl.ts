@@ -43,7 +43,7 @@ export const trl = lineFormat({
     }
   },
   loading: file => [
-    'python:  from espalier_trl import replay, reward',
+    'python:  from espalier_trl import replay, reward   # PYTHONPATH=integrations/python of this package',
     `         trainer = GRPOTrainer(..., rollout_func=replay(${JSON.stringify(file)}), reward_funcs=reward)`,
     'several rows per trajectory: espalier_trl.rollout_samples(FILE) for AsyncGRPOTrainer',
   ],

@@ -44,7 +44,7 @@ export const verl = lineFormat({
     return Object.assign(toOutputs, { end: () => count.tell(lost) })
   },
   loading: file => [
-    `python:  from espalier_verl import read_batch`,
+    `python:  from espalier_verl import read_batch   # PYTHONPATH=integrations/python of this package`,
     `         batch = read_batch(${JSON.stringify(file)}, prompt_length=…, response_length=…, pad_token_id=…)`,
     'verl:    algorithm.adv_estimator=espalier   # registered by importing espalier_verl',
   ],
