@@ -372,8 +372,10 @@ function batchMetrics(
 }
 
 function learnedMetrics(learned: Awaited<ReturnType<typeof learn>>): Record<string, number> {
-  const { loss, terms, clipped, gradientNorm, entropy, updates } = learned
+  const { loss, terms, clipped, gradientNorm, entropy, updates, computed } = learned
   return {
+    computedTokens: computed.tokens,
+    rowTokens: computed.of,
     loss,
     policyLoss: terms.policy,
     klLoss: terms.kl,
