@@ -26,7 +26,7 @@ import { serveGateway } from './server.ts'
 
 /** How agents are recorded. Only the policy has to be named. */
 export interface GatewayOptions
-  extends Omit<RunOptions, 'resumes' | 'elsewhere'>,
+  extends Omit<RunOptions, 'resumes' | 'retry' | 'elsewhere'>,
     Omit<OptionsOf<'gateway'>, 'environment' | 'tasks'> {
   /** Whose tasks and rewards they are. @default none: any task, rewards as agents post them */
   readonly environment?: Environment | string
