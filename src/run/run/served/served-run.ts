@@ -135,6 +135,7 @@ function openEndpoints(named: RollOptions, own: Policy) {
     openPolicy(uri, {
       ...(key !== undefined && { key }),
       deadlineSeconds: deadline,
+      absences,
       retries: retries === 0 ? false : { attempts: retries + 1 },
     })
   return {
