@@ -356,6 +356,8 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
       ...(logprobs !== undefined && { logprobs }),
       ...(serverThread !== undefined && { thread: serverThread }),
       deadlineSeconds: deadline,
+      // What a turn has when the time is up is kept only of a stream.
+      ...(options.limits?.seconds !== undefined && { stream: true }),
       ...(outwaits && { absences }),
       onMoved: openPartMoves({ signals, tell }),
       retries: retries === 0 ? false : { attempts: retries + 1, onRetry },

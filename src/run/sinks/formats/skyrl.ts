@@ -6,6 +6,7 @@ import { type ExportGroup, RefusedError } from '../format.ts'
 import { type FormOptions, rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 import { type NumberedRow, numbered, openTelling } from '../numbers.ts'
+import { pythonPathLine } from '../python-path.ts'
 import { shapeOf } from '../shapes.ts'
 
 const training: Training = {
@@ -45,6 +46,7 @@ export const skyrl = lineFormat({
     }
   },
   loading: file => [
+    pythonPathLine(),
     `python:  from espalier_skyrl import read_generator_output`,
     `         output = read_generator_output(${JSON.stringify(file)})   # with generator.step_wise_trajectories=true`,
   ],

@@ -5,6 +5,7 @@ import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 import { numbered, openTelling } from '../numbers.ts'
+import { pythonPathLine } from '../python-path.ts'
 
 const training: Training = {
   form: 'paths',
@@ -43,6 +44,7 @@ export const trl = lineFormat({
     }
   },
   loading: file => [
+    pythonPathLine(),
     'python:  from espalier_trl import replay, reward',
     `         trainer = GRPOTrainer(..., rollout_func=replay(${JSON.stringify(file)}), reward_funcs=reward)`,
     'several rows per trajectory: espalier_trl.rollout_samples(FILE) for AsyncGRPOTrainer',

@@ -5,6 +5,7 @@ import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
 import { type NumberedRow, numbered, openTelling } from '../numbers.ts'
+import { pythonPathLine } from '../python-path.ts'
 import { openRowCount } from './verl-rows.ts'
 
 const training: Training = {
@@ -44,6 +45,7 @@ export const verl = lineFormat({
     return Object.assign(toOutputs, { end: () => count.tell(lost) })
   },
   loading: file => [
+    pythonPathLine(),
     `python:  from espalier_verl import read_batch`,
     `         batch = read_batch(${JSON.stringify(file)}, prompt_length=…, response_length=…, pad_token_id=…)`,
     'verl:    algorithm.adv_estimator=espalier   # registered by importing espalier_verl',
