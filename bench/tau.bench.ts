@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { type DomainName, domainNames, type TauDomain } from '../src/worlds/tau/domain.ts'
 import { loadTau } from '../src/worlds/tau/load.ts'
-import { openTauWorld, type TauWorld } from '../src/worlds/tau/world.ts'
+import { makeTauWorld, type TauWorld } from '../src/worlds/tau/world.ts'
 import { type Interpreted, measureInterpreted } from './tau/interpreted.ts'
 
 const FIXTURE = 'test/fixtures/tau-checkout'
@@ -73,7 +73,7 @@ function cpuSeconds(): number {
 }
 
 const openAll = (domain: TauDomain): TauWorld[] =>
-  (domain.tasks.test ?? []).map(task => openTauWorld(domain, task))
+  (domain.tasks.test ?? []).map(task => makeTauWorld(domain, task))
 
 function measureOurs(domain: TauDomain): Rates {
   for (let round = 0; round < WARM_UP; round++) {
@@ -121,7 +121,7 @@ function measureMemory(domains: readonly TauDomain[]): { worlds: number; megabyt
   const worlds = Array.from({ length: CONCURRENT }, (_, index) => {
     const domain = domains[index % domains.length] as TauDomain
     const tasks = domain.tasks.test ?? []
-    const world = openTauWorld(domain, tasks[Math.floor(index / 2) % tasks.length] as never)
+    const world = makeTauWorld(domain, tasks[Math.floor(index / 2) % tasks.length] as never)
     doTask(world)
     return world
   })

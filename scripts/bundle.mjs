@@ -40,9 +40,17 @@ const alone = 'worlds/interpreter/program'
 /** The rooms of `@espalier/text` that others may load. */
 export const textEntries = [
   'index',
-  ...['chat', 'images', 'jinja', 'parsers', 'patterns', 'python', 'signals', 'tokenizers'].map(
-    room => `${room}/index`,
-  ),
+  ...[
+    'chat',
+    'gguf',
+    'images',
+    'jinja',
+    'parsers',
+    'patterns',
+    'python',
+    'signals',
+    'tokenizers',
+  ].map(room => `${room}/index`),
 ]
 
 const from = (folder, names) => names.map(name => `${folder}/${name}.ts`)

@@ -23,9 +23,11 @@ offer({
   schemes: {
     embedded: {
       leadsTo: 'weights inside',
-      async open(folder) {
+      async open(place, { weights }) {
         const { openEmbedded } = await import('./learn/model/embedded.ts')
-        return await openEmbedded(folder === '' ? undefined : folder)
+        if (!place.startsWith('hf:')) return await openEmbedded(place === '' ? undefined : place)
+        const { findHubWeights } = await import('./run/settings/hub/find-weights.ts')
+        return await openEmbedded(await findHubWeights(place.slice('hf:'.length), weights))
       },
     },
   },

@@ -14,7 +14,7 @@ export interface CountingOptions {
   /** The id that ends its turns. */
   readonly end: number
   /** The version of its weights. @default 0 */
-  readonly version?: () => number
+  readonly version?: (request: SampleRequest) => number
 }
 
 /** A policy that counts its requests. It answers with arbitrary tokens and the end of the turn, or with one token if aborted. */
@@ -36,7 +36,7 @@ export function openCountingPolicy(options: CountingOptions) {
       if (count === whole) ids[count - 1] = options.end
       counts.sampled += count
       counts.prompted += request.prompt.ids.length
-      const version = options.version?.() ?? 0
+      const version = options.version?.(request) ?? 0
       return {
         kind: 'tokens',
         segment: sampled({

@@ -3,11 +3,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { PythonError } from '@espalier/text/python'
 import type { TauDomain } from '../../src/worlds/tau/domain.ts'
-import { openTauWorld } from '../../src/worlds/tau/world.ts'
+import { makeTauWorld } from '../../src/worlds/tau/world.ts'
 import { attributeOf } from '../../src/worlds/tau2/program/attributes.ts'
 import { call } from '../../src/worlds/tau2/program/call.ts'
 import { copyDeeply } from '../../src/worlds/tau2/program/library/copy.ts'
-import { openProgram } from '../../src/worlds/tau2/program/program.ts'
+import { loadProgram } from '../../src/worlds/tau2/program/program.ts'
 import { str } from '../../src/worlds/tau2/program/show.ts'
 import {
   type Dict,
@@ -38,7 +38,7 @@ type Invoke = (name: string, kwargs: ReadonlyMap<string, Value>) => string
 
 /** The tools of a domain over one database of theirs. */
 function openTools(root: string, domain: TauDomain, data: Dict): Invoke {
-  const program = openProgram({
+  const program = loadProgram({
     source: name => {
       const path = `${root}/${name.replaceAll('.', '/')}.py`
       return existsSync(path) ? readFileSync(path, 'utf8') : undefined
@@ -79,7 +79,7 @@ export function measureInterpreted(root: string, domain: TauDomain): Interpreted
   let agreed = 0
   const doAll = (isCompared: boolean): void => {
     for (const task of tasks) {
-      const world = isCompared ? openTauWorld(domain, task) : undefined
+      const world = isCompared ? makeTauWorld(domain, task) : undefined
       versions.within(versions.branch(versions.root), () => {
         for (const action of task.actions) {
           const answer = invoke(action.name, action.kwargs as ReadonlyMap<string, Value>)

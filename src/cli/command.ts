@@ -14,7 +14,7 @@ export interface OwnFlag {
 
 /** What a command is called with. */
 export interface Invocation {
-  readonly words: readonly string[]
+  readonly positionals: readonly string[]
   /** Settings given as flags, checked. */
   readonly flags: SettingsInput
   /** The command's own flags as they were written; a switch that was given is ''. */
@@ -41,15 +41,15 @@ export interface Command {
   readonly settings: readonly SettingName[]
   /** This command's own defaults for settings, as a value or in words, if they differ from the usual ones. */
   readonly defaults?: Readonly<Partial<Record<SettingName, unknown>>>
-  /** What settings are to this command, where that differs from what they usually are. */
+  /** What settings are to this command, if that differs from what they usually are. */
   readonly help?: Readonly<Partial<Record<SettingName, string>>>
   /** Whether settings may also come from a config file. */
   readonly readsConfig?: boolean
   readonly own?: Readonly<Record<string, OwnFlag>>
   /** Set if an interruption leaves nothing behind: what it makes is written at its end. */
   readonly keepsNothing?: boolean
-  /** How many words it takes: at least, at most. */
-  readonly words: readonly [number, number]
+  /** How many positional arguments it takes: at least, at most. */
+  readonly positionalCount: readonly [number, number]
   /** Gives the exit code: 0 done, 1 failed. */
   run(invocation: Invocation): Promise<number>
 }

@@ -47,7 +47,7 @@ export function commandHelp(command: Command): string {
 /** From this many settings on, a command with flags of its own only names them and refers to `--help config`. */
 const most = 40
 
-/** The settings of a command, under headings where they are many. */
+/** The settings of a command, under headings if they are many. */
 function settingLines(command: Command): readonly string[] {
   const line = (name: SettingName): string => settingLine(name, command)
   if (command.settings.length <= few) return command.settings.map(line)

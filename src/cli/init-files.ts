@@ -68,7 +68,7 @@ it('pays for looking and for selling the right number', async () => {
 const call = (name: string, input: object): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: input })}\n</tool_call>`
 
-/** The stock, what is wanted, and what a script sells; nothing where it says no. */
+/** The stock, what is wanted, and what a script sells; nothing if it says no. */
 const stories: readonly (readonly [stock: number, wanted: number, sold?: number])[] = [
   [9, 3, 3],
   [5, 5, 5],

@@ -21,6 +21,10 @@ const ending = new Ending(process, { tell: terminal.tell, stop })
 /** What an interruption leaves, as the command that runs says. */
 let left = 'what is finished is kept'
 
+/** Whether the command writes a run, which is worth more than what it prints. */
+let keepsRun = false
+let isUnread = false
+
 /** The first interruption ends the run in order; the second ends the process. */
 function onInterrupt(): void {
   if (stop.signal.aborted) ending.leave(130)
@@ -38,6 +42,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const [command, { readFlags }] = await Promise.all([findCommand(name), import('./flags.ts')])
   const read = readFlags(command, rest)
   if (read.help) return await printHelp([name])
+  keepsRun = command.settings.includes('out') && !command.keepsNothing
   if (command.keepsNothing) left = 'nothing is kept, as it is written at the end'
   return await command.run({ ...read, terminal, signal: stop.signal })
 }
@@ -81,10 +86,12 @@ function report(terminal: Terminal, thrown: unknown): number {
   return exitCodeOf(error)
 }
 
-// A reader that closes early, such as `| head`, has what it wanted: end without an error.
+// A reader that closes early, such as `| head`, has what it wanted: end without an error. What keeps a run goes on.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') ending.leave(0)
-  throw error
+  if (error.code !== 'EPIPE') throw error
+  if (!keepsRun) ending.leave(0)
+  if (!isUnread) terminal.tell('nobody reads the output any more; the run goes on to its end')
+  isUnread = true
 })
 onSignal('SIGINT', onInterrupt)
 onSignal('SIGTERM', onInterrupt)

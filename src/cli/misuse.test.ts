@@ -56,6 +56,7 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
   ['roll', '--filter stale:versions=-1', /versions must be a whole number from 0 on, not "-1"/],
   ['roll', '--guard repetition:times=1.5', /times must be a whole number from 2 on, not "1.5"/],
   ['roll', '--guard thinking:9', /guard "thinking" has no variant "9"/],
+  ['train', '--look-ahead 3 --max-staleness 1', /--look-ahead 3: .*--max-staleness 1 says/],
   ['roll', '--reward nope', /--reward nope: No reward .* Known: exact-match/],
   ['roll', '--reward ./absent.ts#x', /no file .*absent.ts/],
   ['roll', `--reward ${lost}#x`, /lost is a folder; name a file and what it exports/],
@@ -127,13 +128,20 @@ const wrong: readonly (readonly [string, string, RegExp])[] = [
 
 describe('a value that is not possible', () => {
   it.each(wrong)('%s %s ends with 2 and says what was', async (command, words, message) => {
-    const line = [command, ...bases[command]!, '--out', out, ...words.split(' ')]
+    const base = bases[command]!
+    // A second environment would stand beside the first.
+    const isBare = words.includes('--environment')
+    const kept = isBare ? base.filter((word, at) => !isEnvironment(word, base[at - 1])) : base
+    const line = [command, ...kept, '--out', out, ...words.split(' ')]
     const { code, stdout, stderr } = await runCommand(line)
     expect([code, stdout], stderr).toEqual([2, ''])
     expect(stderr).toMatch(message)
     expect(existsSync(out)).toBe(false)
   })
 })
+
+const isEnvironment = (word: string, before: string | undefined): boolean =>
+  [word, before].includes('--environment')
 
 it('code of the user that breaks, and servers that are gone, are failures: 1', async () => {
   const line = ['roll', ...bases.roll!, '--out', out]

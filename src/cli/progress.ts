@@ -30,7 +30,7 @@ export interface Counts {
   sampled: number
   rewards: number
   rewardSum: number
-  /** Who makes the attempts, where they are made elsewhere. */
+  /** Who makes the attempts, if they are made elsewhere. */
   workers?: { readonly count: number; readonly running: number; readonly silent: number }
   /** Why the run ended before its tasks did. */
   stopped?: string
@@ -40,7 +40,7 @@ export interface Counts {
 
 /** What is known of a run before it begins. */
 export interface Expected {
-  /** Attempts, where that is known. */
+  /** Attempts, if that is known. */
   readonly attempts?: number | undefined
   readonly budget?: BudgetLimits | undefined
 }

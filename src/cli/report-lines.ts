@@ -1,6 +1,8 @@
 import { count, percent } from '../base/core/names/units.ts'
+import type { Ledger } from '../learn/learn/steps/ledger.ts'
 import type { RunStanding } from '../run/store/run-folder.ts'
 import type { RunReport } from '../run/watch/run-report.ts'
+import { ledgerLine } from './ledger-line.ts'
 import { duration } from './progress.ts'
 
 /** A report for people, one line per subject; what has nothing to say is left out. */
@@ -33,6 +35,7 @@ export function reportLines(
         .join(', '),
     ),
     line('versions', versionsOf(report)),
+    line('ledger', ledgerOf(report)),
     line('log-probabilities', basisOf(report)),
     line('fidelity', counts(report.fidelity)),
     ...noteLines(report),
@@ -149,6 +152,11 @@ function versionsOf({ versions }: RunReport): string {
   if (names.length < 2) return ''
   const { mixed, stale } = versions
   return `${names.length} versions, ${count(stale)} stale tokens, ${count(mixed)} in trees that mix versions`
+}
+
+function ledgerOf({ training }: RunReport): string {
+  const { ledger } = (training ?? {}) as { readonly ledger?: Ledger }
+  return ledger ? ledgerLine(ledger) : ''
 }
 
 /** What rewritten conversations of agents cost; reports of older runs lack this. */

@@ -9,7 +9,7 @@ import { RunStoppedError, resumeLine } from '../run/watch/stopped.ts'
 import type { Invocation } from './command.ts'
 import { openProgress, type Progress } from './progress.ts'
 
-/** A run that a command rolls into: its settings, where it is kept, and whether it goes on. */
+/** A run that a command rolls into: its settings, if it is kept, and whether it goes on. */
 export interface Rolled {
   readonly values: Settings
   readonly out: string

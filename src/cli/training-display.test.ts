@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StepRecord } from '../learn/learn/training.ts'
+import type { StepRecord } from '../learn/learn/steps/step-record.ts'
 import { openTrainingDisplay } from './training-display.ts'
 
 const record = {

@@ -1,5 +1,7 @@
 import { statSync } from 'node:fs'
+import { quoted } from '../base/core/names/program-name.ts'
 import {
+  flagOf,
   type SettingName,
   type Settings,
   type SettingsInput,
@@ -55,15 +57,22 @@ export function namedByRun({ values, samples }: Use, flags: SettingsInput): read
   )
 }
 
-/** Asks for trust in what a run names, or demands the flag where nobody can be asked. */
+/** The flag that names a part, as it can be pasted. */
+export function flagNaming(values: Partial<Settings>, part: string): string {
+  const names = (Object.keys(settings) as SettingName[]).filter(name => !notCode.includes(name))
+  const name = names.find(each => textsIn(values[each]).includes(part))
+  return name === undefined ? '--trust' : `--${flagOf(name)} ${quoted(part)}`
+}
+
+/** Asks for trust in what a run names, or demands the flag if nobody can be asked. */
 export async function trustRun(run: string, use: Use, invocation: Invocation): Promise<void> {
   const { own, flags, terminal } = invocation
   const named = own.trust === undefined ? namedByRun(use, flags) : []
   if (named.length === 0) return
-  const what = `${run} names code, programs or servers: ${named.join(', ')}`
-  if (await terminal.ask?.(`${what}. They get what you may do here. Trust them?`)) return
+  const reason = `${run} names code, programs or servers: ${named.join(', ')}`
+  if (await terminal.ask?.(`${reason}. They get what you may do here. Trust them?`)) return
   throw new MisuseError(
-    `${what}. If you trust ${named.length > 1 ? 'them' : 'it'}, add --trust, or name ${named[0]} with its flag as well`,
+    `${reason}. If you trust ${named.length > 1 ? 'them' : 'it'}, add --trust, or name ${named[0]} yourself: ${flagNaming(use.values, named[0]!)}`,
   )
 }
 

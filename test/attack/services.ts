@@ -15,7 +15,7 @@ import { calculator } from '../../src/engine/environments/built-in/calculator.ts
 import { openEstimate } from '../../src/engine/weigh/estimate.ts'
 import { openModel } from '../../src/learn/model/model.ts'
 import { buildVocabulary, tokenizerFiles } from '../../src/learn/model/vocabulary.ts'
-import { openMetrics } from '../../src/run/watch/telemetry/prometheus.ts'
+import { makeMetrics } from '../../src/run/watch/telemetry/prometheus.ts'
 import { openTestGateway } from '../gateway.ts'
 import { dicePolicy, openByteRenderer } from '../rolling.ts'
 import { type Attack, damagedJson, hold, oneOf } from './attack.ts'
@@ -182,7 +182,7 @@ async function openView(): Promise<Service> {
 }
 
 async function openTold(): Promise<Service> {
-  const { url } = await serveMetrics(openMetrics(), 0)
+  const { url } = await serveMetrics(makeMetrics(), 0)
   const { origin } = new URL(url)
   return { name: 'metrics', url: origin, open: ['/metrics'], routes: [['GET', '/metrics']] }
 }

@@ -12,7 +12,7 @@ import { environment } from '../../src/engine/environments/environment.ts'
 import { tool } from '../../src/engine/environments/tools/tool.ts'
 import { roll } from '../../src/run/run/roll.ts'
 import { openRenderer } from '../../src/run/settings/model-source.ts'
-import { openCondenseReport } from '../../src/run/watch/condense-report.ts'
+import { makeCondenseReport } from '../../src/run/watch/condense-report.ts'
 import { countGroup } from '../../src/run/watch/group-figures.ts'
 import { passageReader } from '../passage-reader.ts'
 import { call, openByteRenderer, script } from '../rolling.ts'
@@ -33,7 +33,7 @@ async function rollPassages(condense?: string, context = 8000) {
   }
   for await (const group of roll(passages(), 8, options)) groups.push(group)
   const members = groups.flatMap(group => group.members)
-  const report = openCondenseReport()
+  const report = makeCondenseReport()
   for (const group of groups) report.add(countGroup(group))
   const rewards = members.map(({ reward }) => reward.total)
   return { policy, members, rewards, report: report.report() }

@@ -55,7 +55,7 @@ export interface Renderer {
   readonly vocabulary: number
   /** A whole context, ending where the policy continues. Equal ones may share their array. */
   render(messages: readonly Message[], tools: readonly ToolDefinition[]): Int32Array
-  /** What follows a sampled turn: its closing where missing, the new messages, the next opening. */
+  /** What follows a sampled turn: its closing if missing, the new messages, the next opening. */
   bridge(request: BridgeRequest): Bridge
   /** What the policy said in its `turn`-th turn, as a message with ids for its calls. */
   parse(ids: Int32Array, tools: readonly ToolDefinition[], turn: number): Reply

@@ -1,4 +1,4 @@
-/** The text inside the last balanced `\boxed{…}`, where there is one. */
+/** The text inside the last balanced `\boxed{…}`, if there is one. */
 export function boxedIn(text: string): string | undefined {
   const start = text.lastIndexOf('\\boxed{')
   if (start < 0) return undefined
@@ -28,7 +28,7 @@ export function finalAnswerIn(text: string): string {
 const number =
   /(?<![\w.])(?<sign>[-+−]?)(?:(?<whole>\d+(?:,\d+)*)(?<part>\.\d+)?|(?<fraction>\.\d+))(?<power>[eE][-+]?\d+)?/g
 
-/** The last number in a text, thousands separators read; `undefined` where there is none. */
+/** The last number in a text, thousands separators read; `undefined` if there is none. */
 export function lastNumberIn(text: string): number | undefined {
   const found = [...text.matchAll(number)].at(-1)?.groups
   if (!found) return undefined

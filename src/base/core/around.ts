@@ -30,12 +30,12 @@ export interface Question<T> {
 export interface AroundPolicy {
   /** Takes over the drawing of samples; gives as many as there are seeds. */
   draw(draw: Draw): Promise<readonly Sample[]>
-  /** The same for a single sample, with less around it: nearly all requests are for one. */
+  /** Draws a single sample, with less around it: nearly all requests are for one. */
   drawOne?(request: SampleRequest, call: Call): Promise<Sample>
   question?<T>(question: Question<T>): Promise<T>
 }
 
-/** The same policy with something around all that is asked of it. */
+/** A policy with something around all that is asked of it. */
 export function aroundPolicy(policy: Policy, around: AroundPolicy): Policy {
   const { sampleSeveral, score, describe, takeLogprobs } = policy
   const question = around.question ?? (({ ask }) => ask())
@@ -104,7 +104,7 @@ export interface AroundWorld {
   ): Promise<Transition>
 }
 
-/** The same environment with something around its worlds; what forks from them is left alone. */
+/** An environment with something around its worlds; what forks from them is left alone. */
 export function aroundWorlds(environment: Environment, around: AroundWorld): Environment {
   return {
     ...environment,

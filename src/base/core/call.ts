@@ -28,14 +28,14 @@ function startListening(signal: AbortSignal): NumberMap<() => void> {
   return listening
 }
 
-/** The same, and calls at once where the signal has aborted already. */
+/** Calls back once when a signal aborts, and at once if it has aborted already; gives what stops that. */
 export function whenAborted(signal: AbortSignal, listener: () => void): () => void {
   if (!signal.aborted) return onAbort(signal, listener)
   listener()
   return () => {}
 }
 
-/** How many listen through `onAbort`, which has one entry in the signal; undefined where it has none. */
+/** How many listen through `onAbort`, which has one entry in the signal; undefined if it has none. */
 export function listenerCount(signal: AbortSignal): number | undefined {
   return listeners.get(signal)?.size
 }

@@ -32,7 +32,7 @@ export type CondenseFigures = Readonly<Record<string, number>>
 export type Condensed =
   | {
       readonly kind: 'unchanged'
-      /** In words: why there was nothing to condense, where nothing went wrong. */
+      /** In words: why there was nothing to condense, if nothing went wrong. */
       readonly reason?: string
       /** What went wrong, where something did. */
       readonly problem?: string

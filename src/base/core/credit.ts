@@ -8,9 +8,9 @@ export interface Credit {
   readonly trajectory: TrajectoryId
   readonly advantage: number
   readonly weight: number
-  /** Advantages turn by turn, where they differ from the trajectory's own. */
+  /** Advantages turn by turn, if they differ from the trajectory's own. */
   readonly turns?: readonly number[]
-  /** Advantages of parts of turns, where they differ from the turn's own. */
+  /** Advantages of parts of turns, if they differ from the turn's own. */
   readonly stretches?: readonly Stretch[]
   /** Importance weights, which correct for tokens sampled from other weights than those that learn. */
   readonly importance?: TrajectoryImportance
@@ -39,9 +39,9 @@ export interface Passage {
   readonly advantage: number
   /** How much of the batch the whole trajectory stands for. */
   readonly weight: number
-  /** How much the token counts among the trajectory's own: less than 1 where `hard` divides it. */
+  /** How much the token counts among the trajectory's own: less than 1 if `hard` divides it. */
   readonly share: number
-  /** The trajectory's importance weight; absent where nothing is weighed. */
+  /** The trajectory's importance weight; absent if nothing is weighed. */
   readonly importance?: number
 }
 
@@ -54,7 +54,7 @@ export interface CreditSpan {
   /** The total weight of those trajectories; 1 when `hard`. */
   readonly weight: number
   readonly passages: readonly Passage[]
-  /** Importance weights of the node's tokens, alike for all who pass; absent where nothing is weighed. */
+  /** Importance weights of the node's tokens, alike for all who pass; absent if nothing is weighed. */
   readonly importance?: Float64Array
 }
 
@@ -117,7 +117,7 @@ export function creditByNode(
   )
 }
 
-/** The parts of spans whose tokens have a log-probability; where no ratio is known, nothing is learned. */
+/** The parts of spans whose tokens have a log-probability; if no ratio is known, nothing is learned. */
 function withNumbers(
   spans: readonly CreditSpan[],
   logprobs: Float32Array | null,
@@ -198,7 +198,7 @@ function longestOf(lists: readonly Float64Array[]): Float64Array | undefined {
   )
 }
 
-/** The same spans as one of the trajectories sees them: its own advantage, and its own weight. */
+/** Spans as one of their trajectories sees them: its own advantage, and its own weight. */
 export function ownSpans(
   spans: ReadonlyMap<number, readonly CreditSpan[]>,
   trajectory: TrajectoryId,

@@ -32,7 +32,7 @@ export type Transition =
       readonly reward?: number
       readonly anchor?: string
       readonly spent?: Json
-      /** The limit that ended it, where it did not end by itself. */
+      /** The limit that ended it, if it did not end by itself. */
       readonly limit?: 'misses' | 'tool-calls'
     }
 
@@ -98,18 +98,32 @@ export interface Environment<Data = unknown> {
   readonly drivesItself?: true
   /** The seats of an attempt, if it has several; each has a tree and a reward. */
   readonly seats?: NonEmpty<string>
-  /** The named parts of the reward; empty where rewards come from elsewhere. */
+  /** The named parts of the reward; empty if rewards come from elsewhere. */
   readonly reward: Readonly<Record<string, RewardPart<Data>>>
   /** Makes tasks from a seed, where the environment can. */
   makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
   /** Splits that `makeTasks` knows, the default first. */
   readonly splits?: readonly string[]
+  /** Set for several environments in one. */
+  readonly mixed?: readonly MixedIn[]
   /** What makes two tasks the same, whichever split names them. @default all of their data */
   taskKey?(task: Task<Data>): string
   /** Set if worlds run code that the policy writes; printed at the start and kept in the report. */
   readonly isolation?: Isolation
   /** Releases what it holds for all its worlds, such as pools and connections. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
+}
+
+/** A task as somebody makes it: outside, its id is any text. */
+export interface MadeTask<Data = unknown> {
+  readonly id: string
+  readonly data: Data
+}
+
+/** One of several environments: what its tasks call it, and its share of them. */
+export interface MixedIn {
+  readonly name: string
+  readonly weight: number
 }
 
 /** Which tasks to make. */

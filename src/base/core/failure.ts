@@ -45,7 +45,7 @@ export async function across<T>(
   }
 }
 
-/** The same for synchronous work. */
+/** Does synchronous work on behalf of a boundary: what it throws is attributed to that. */
 export function acrossNow<T>(boundary: Boundary, call: Call, work: () => T): T {
   try {
     return work()

@@ -40,7 +40,7 @@ export interface Judged extends Scored {
 
 /** A judged trajectory with its credit: the advantage and the weight its tokens are trained with. */
 export interface Weighted extends Judged {
-  /** `null` where it was dropped from the statistics too, or could not be compared. */
+  /** `null` if it was dropped from the statistics too, or could not be compared. */
   readonly advantage: number | null
   readonly weight: number
   /** Advantages turn by turn, where the estimator gives them. */

@@ -32,7 +32,7 @@ interface Waiter {
 }
 
 /** Those that wait for a place, in order. */
-function openQueue() {
+function makeQueue() {
   let head: Waiter | undefined
   let tail: Waiter | undefined
   let waiting = 0
@@ -81,7 +81,7 @@ function openQueue() {
 
 /** Opens a lane; `resize` changes its limit while it runs. */
 export function openLane(name: string, limit: number): Lane & { resize(limit: number): void } {
-  const queue = openQueue()
+  const queue = makeQueue()
   let running = 0
   let allowed = limit
 

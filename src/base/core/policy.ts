@@ -86,9 +86,9 @@ export interface SampleUsage {
   readonly cached?: number
   /** Seconds from the first byte sent to the answer. */
   readonly seconds: number
-  /** The server that answered, where there are several. */
+  /** The server that answered, if there are several. */
   readonly server?: string
-  /** The server's own name for its weights, where it is not the version's number. */
+  /** The server's own name for its weights, if it is not the version's number. */
   readonly weights?: string
 }
 

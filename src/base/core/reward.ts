@@ -25,7 +25,7 @@ export interface RewardInput<Data = unknown, Report = unknown> {
   /** The text of the policy's last message, trimmed. */
   readonly answer: string
   readonly calls: readonly CallRecord[]
-  /** The world's report; `undefined` where it gives none. */
+  /** The world's report; `undefined` if it gives none. */
   readonly report: Report
   readonly outcome: GradableOutcome
   readonly trajectory: Trajectory

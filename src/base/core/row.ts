@@ -31,13 +31,13 @@ export interface Row {
   readonly index: number
   readonly count: number
   readonly ids: Int32Array
-  /** 1 where the token is trained in this row. */
+  /** 1 if the token is trained in this row. */
   readonly mask: Uint8Array
-  /** 0 where the origin is not sampled, NaN where the policy gave none. */
+  /** 0 if the origin is not sampled, NaN if the policy gave none. */
   readonly logprobs: Float32Array
   /** Tokens that are not trained here for want of a log-probability, which others of the tree have. */
   readonly unknown: number
-  /** Under other policies, where they were asked: 0 where the origin is not sampled, NaN where one gave none. */
+  /** Under other policies, if they were asked: 0 if the origin is not sampled, NaN if one gave none. */
   readonly others: OtherLogprobs
   /** Of trained tokens; 0 elsewhere. */
   readonly advantages: Float64Array
@@ -54,7 +54,7 @@ export interface Row {
   readonly passages: readonly Run<readonly Passage[]>[]
   /** Which distribution the log-probabilities are of; of several, the one furthest from tempered. */
   readonly basis: LogprobBasis
-  /** The same span by span. */
+  /** Which distribution the log-probabilities of each span are of. */
   readonly bases: readonly Run<LogprobBasis>[]
 }
 
@@ -147,7 +147,7 @@ function fill(
     mask: new Uint8Array(size),
     logprobs: new Float32Array(size),
     unknown: 0,
-    others: openOthers(tree, plan, size),
+    others: findOthers(tree, plan, size),
     ...(isWeighed(plan, context.spans) && { importance: new Float64Array(size) }),
     origins: [] as Run<Segment['origin']>[],
     versions: [] as Run<VersionRange>[],
@@ -235,7 +235,7 @@ function withCredit(
 }
 
 /** Room for the log-probabilities of every other policy that scored a token of the row. */
-function openOthers(tree: Tree, { spans }: Plan, size: number): OtherLogprobs {
+function findOthers(tree: Tree, { spans }: Plan, size: number): OtherLogprobs {
   const names = new Set(
     spans.flatMap(({ node }) => Object.keys(tree.nodes[node]!.segment.others ?? {})),
   )

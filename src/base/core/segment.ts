@@ -33,7 +33,7 @@ export const scorerNames = ['reference', 'teacher', 'proximal'] as const
  */
 export type ScorerName = (typeof scorerNames)[number]
 
-/** Log-probabilities of a run of tokens under other policies; NaN where one did not score a token. */
+/** Log-probabilities of a run of tokens under other policies; NaN if one did not score a token. */
 export type OtherLogprobs = Readonly<Partial<Record<ScorerName, Float32Array>>>
 
 /** Which earlier tokens a part of a rewritten path repeats. */

@@ -73,7 +73,7 @@ export interface CallRecord {
   readonly id: string
   /** The tool's name as the policy wrote it; '' where a malformed call named none. */
   readonly tool: string
-  /** The validated arguments; what the policy wrote where they were not valid. */
+  /** The validated arguments; what the policy wrote if they were not valid. */
   readonly input: unknown
   /** What the policy was shown. */
   readonly output: string

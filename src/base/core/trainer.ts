@@ -19,7 +19,7 @@ export interface TrainerStep {
   /** The version of the weights after it. */
   readonly version: number
   readonly metrics: Readonly<Record<string, number>>
-  /** Where the trainer wrote these weights, for engines to load; nothing where they share them. */
+  /** Where the trainer wrote these weights, for engines to load; nothing if they share them. */
   readonly weights?: Pick<WrittenWeights, 'path' | 'kind'>
   /** Measures what the step changed; called once its weights are sampled from, while sampling goes on. */
   measure?(): Promise<Pick<TrainerStep, 'metrics'>>

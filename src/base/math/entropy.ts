@@ -20,7 +20,7 @@ export interface EntropyCoefficient {
 /**
  * Adaptive entropy control (Skywork-OR1, arXiv 2505.22312): the kept coefficient rises by one step
  * while the measured entropy is below its target and falls by one while it is above, within
- * [0, maximum]; it is used only where the entropy is at or below the target.
+ * [0, maximum]; it is used only if the entropy is at or below the target.
  */
 export function nextEntropyCoefficient(
   kept: number,

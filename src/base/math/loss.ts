@@ -41,7 +41,7 @@ export interface LossResult {
   readonly loss: number
   /** d loss / d logprobs; 0 at context tokens. */
   readonly gradient: Float64Array
-  /** d loss / d entropies; only where an entropy bonus was asked for. */
+  /** d loss / d entropies; only if an entropy bonus was asked for. */
   readonly entropyGradient?: Float64Array
   /** The parts of the loss: they sum to it. */
   readonly terms: { readonly policy: number; readonly kl: number; readonly entropy: number }

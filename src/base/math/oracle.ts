@@ -9,12 +9,12 @@ import {
 } from './batch.ts'
 import { checkNumber, readOptions } from './options.ts'
 
-/** The same tokens scored twice by one scorer: under their own prompt and under the oracle's. */
+/** Tokens scored twice by one scorer: under their own prompt and under the oracle's. */
 export interface OracleTokens extends TokenBatch {
   readonly logprobs: TokenNumbers
   /** Under a prompt that holds the answer. Only read where `positive` is 1. */
   readonly oracleLogprobs: TokenNumbers
-  /** Per trajectory index: 1 where it succeeded. The others have no bonus. */
+  /** Per trajectory index: 1 if it succeeded. The others have no bonus. */
   readonly positive: Uint8Array
 }
 

@@ -7,6 +7,7 @@ import { writeReport } from '../../run/watch/run-report.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { isOwn, trustFlag, trustRun } from '../trust.ts'
+import { gatewayFlags } from './doors/gateway.ts'
 import { evalWith, writeLostResults } from './eval.ts'
 import { rollWith } from './roll.ts'
 import { trainWith } from './train.ts'
@@ -37,12 +38,13 @@ export const resumeCommand: Command = {
   ],
   own: {
     trust: trustFlag,
+    ...gatewayFlags,
     retry: {
       help: 'Rolls failed attempts again, also of a run that has ended; complete groups are weighed anew',
       argument: 'failed',
     },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runResume,
 }
 
@@ -63,7 +65,7 @@ async function runResume(invocation: Invocation): Promise<number> {
   if (status === 'finished' && !retry && !(await reopens(run, manifest, invocation))) {
     const lost = await writeLost(run, kind, values)
     const rest = lost.length > 0 ? `${lost.join(' and ')} written now` : 'nothing is left to do'
-    invocation.terminal.tell(`${invocation.words[0]} is finished; ${rest}`)
+    invocation.terminal.tell(`${invocation.positionals[0]} is finished; ${rest}`)
     return 0
   }
   const goOn = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined

@@ -15,16 +15,17 @@ import {
   rescore,
 } from '../../run/measure/rescore.ts'
 import { closeEnvironment } from '../../run/run/close-environment.ts'
-import { openEnvironmentNamed, openEstimateNamed, openFilters } from '../../run/run/open-parts.ts'
+import { openEstimateNamed, openFilters } from '../../run/run/open-parts.ts'
 import { openRewards } from '../../run/run/open-rewards.ts'
 import { openShaping } from '../../run/run/open-scorers.ts'
+import { openEnvironmentNamed } from '../../run/settings/open-environment.ts'
 import { type Settings, withoutUndefined } from '../../run/settings/settings.ts'
 import { type GroupRecord, groupRecord } from '../../run/store/group-record.ts'
 import { openRunReader, openRunWriter } from '../../run/store/store.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { rerunOnChange } from '../rerun.ts'
-import { namedByRun, trustFlag, trustRun } from '../trust.ts'
+import { flagNaming, namedByRun, trustFlag, trustRun } from '../trust.ts'
 
 /** Scores and filters stored trajectories again. */
 export const scoreCommand: Command = {
@@ -61,7 +62,7 @@ export const scoreCommand: Command = {
     'dry-run': { help: 'Show what would change; keeps nothing' },
     trust: trustFlag,
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runScore,
 }
 
@@ -115,7 +116,7 @@ function refuseCodeOf({ flags, own }: Invocation, values: Settings): void {
   const [named] = own.trust === undefined ? namedByRun({ values, samples: false }, flags) : []
   if (named === undefined) return
   throw new MisuseError(
-    `--${own.watch === undefined ? 'dry-run' : 'watch'} runs no code and asks no server that a run names; if ${named} is yours, name it with its flag as well, or add --trust`,
+    `--${own.watch === undefined ? 'dry-run' : 'watch'} runs no code and asks no server that a run names; if ${named} is yours, add ${flagNaming(values, named)}, or --trust`,
   )
 }
 

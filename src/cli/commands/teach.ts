@@ -9,8 +9,8 @@ import type { TeachModelOptions } from '../../learn/model/teach.ts'
 import { mistakenWords, openDemonstrations } from '../../run/demonstrations/demonstrations.ts'
 import { refuseBelowFile } from '../../run/run/check-options.ts'
 import { closeEnvironment } from '../../run/run/close-environment.ts'
-import { openEnvironmentNamed } from '../../run/run/open-parts.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
+import { openEnvironmentNamed } from '../../run/settings/open-environment.ts'
 import { flagOf, type SettingName, type Settings } from '../../run/settings/settings.ts'
 import { isRun } from '../../run/store/run-folder.ts'
 import { readTasks } from '../../run/tasks/tasks.ts'
@@ -53,7 +53,7 @@ export const teachCommand: Command = {
     layers: { help: 'Layers of the model (default: auto)', argument: 'N|auto' },
   },
   keepsNothing: true,
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runTeach,
 }
 
@@ -147,7 +147,7 @@ function coverageLines(count: number, { situations, values, wanted }: Coverage):
       ]
 }
 
-/** The sizes of the model, where they are given. */
+/** The sizes of the model, if they are given. */
 function shapeOf({ width, layers }: Invocation['own']): TeachModelOptions['shape'] & object {
   const read = (flag: string, text: string | undefined, unit: number): number | undefined => {
     if (text === undefined || text === 'auto') return undefined

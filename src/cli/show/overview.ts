@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commandLine } from '../../base/core/names/program-name.ts'
+import type { Ledger } from '../../learn/learn/steps/ledger.ts'
 import { readState, type TrainingState } from '../../learn/learn/training-state.ts'
 import {
   type RunManifest,
@@ -12,6 +13,7 @@ import {
 import type { RunReader } from '../../run/store/store.ts'
 import type { Warned } from '../../run/watch/events.ts'
 import { type ReportNotes, readNotes } from '../../run/watch/run-report.ts'
+import { ledgerLine } from '../ledger-line.ts'
 import { bestModelLines } from '../model-hints.ts'
 
 /** What a step of training left in `metrics.jsonl`, as far as it is shown. */
@@ -20,6 +22,7 @@ interface Step {
   readonly reward?: number
   readonly rows?: number
   readonly trainedRows?: number
+  readonly ledger?: Ledger
 }
 
 /** What a person wants to know of a run first: what it is, what it came to, what to do next. */
@@ -68,6 +71,7 @@ function trainingLines({ before, after, step }: TrainingState, steps: readonly S
       : [
           `contrast          ${Math.round(contrast * 100)} % of the last step's attempts could be learned from`,
         ]),
+    ...(last?.ledger ? [`tokens            ${ledgerLine(last.ledger)}`] : []),
   ]
 }
 

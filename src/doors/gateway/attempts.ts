@@ -18,6 +18,7 @@ import type {
 } from '../../engine/capture/contract.ts'
 import { ResponseMemory } from '../../engine/capture/dialects/openai/response-memory.ts'
 import { RequestProblem } from '../../engine/capture/dialects/problem.ts'
+import type { Attempt } from '../../engine/rollout/attempt.ts'
 import { isScored, scoreTree } from '../../engine/rollout/score.ts'
 import type { Estimate } from '../../engine/weigh/estimate.ts'
 import { gather } from '../../engine/weigh/gather.ts'
@@ -33,6 +34,8 @@ import { keepTrace, type Trace } from './traces.ts'
 /** What a gateway captures attempts with, and where it puts them. */
 export interface AttemptsOptions {
   readonly context: CaptureContext
+  /** The context of one attempt, with what is put around it. @default the context of all */
+  readonly contextFor?: (attempt: Attempt) => CaptureContext
   /** Scores attempts whose agents post no reward. */
   readonly reward: Environment['reward']
   readonly filters: readonly Filter[]
@@ -166,7 +169,7 @@ export class Attempts implements AsyncDisposable {
     this.#options.disk?.check()
   }
 
-  /** Opens an attempt, or throws where there are too many or its id is taken. */
+  /** Opens an attempt, or throws if there are too many or its id is taken. */
   open(opening: Opening): GatewayAttempt {
     const { task, id = randomUUID(), token = mintToken(), keepsTraces = false } = opening
     const { most = 4096, context, seed, signal, listen, record } = this.#options
@@ -181,6 +184,8 @@ export class Attempts implements AsyncDisposable {
       throw new RequestProblem('too-many', `${most} attempts are open, which is the most`)
     }
     const { group, member } = this.groups.join(task)
+    const which = { task, group: group.id, member, seed, signal }
+    const capturing = { context: this.#options.contextFor?.(which) ?? context, attempt: which }
     const attempt: GatewayAttempt = {
       id,
       isNamed: opening.id !== undefined,
@@ -189,7 +194,7 @@ export class Attempts implements AsyncDisposable {
       group,
       member,
       live: {
-        capture: openCapture({ context, attempt: { task, group: group.id, member, seed, signal } }),
+        capture: openCapture(capturing),
         memory: new ResponseMemory(),
         retries: new RetryKeys(),
       },
@@ -267,8 +272,8 @@ export class Attempts implements AsyncDisposable {
   }
 
   /**
-   * Closes an attempt: what runs is cut, then it is scored, and its group written where it was the last.
-   * An attempt ends once: throws where it ended otherwise than this says, so that nothing is dropped in silence.
+   * Closes an attempt: what runs is cut, then it is scored, and its group written if it was the last.
+   * An attempt ends once: throws if it ended otherwise than this says, so that nothing is dropped in silence.
    */
   async close(attempt: GatewayAttempt, said: CaptureEnding = {}): Promise<void> {
     const ending = this.#end(attempt, said)
@@ -276,7 +281,7 @@ export class Attempts implements AsyncDisposable {
     refuseOther(attempt, said, await (this.#options.disk?.unlessFull(ending) ?? ending))
   }
 
-  /** Closes an attempt where it is open, and forgets it, so that its name is free. */
+  /** Closes an attempt if it is open, and forgets it, so that its name is free. */
   async remove(attempt: GatewayAttempt): Promise<void> {
     await this.close(attempt)
     this.#forget(attempt)
@@ -405,7 +410,7 @@ function isPosted({ trajectories }: Tree): boolean {
   return trajectories[0]?.turns.at(-1)?.reward !== undefined
 }
 
-/** What answers an attempt, or a refusal where it is over. */
+/** What answers an attempt, or a refusal if it is over. */
 export function liveOf({ live, id, state }: GatewayAttempt): LiveAttempt {
   if (live) return live
   throw new RequestProblem('over', `attempt "${id}" is ${state}`)

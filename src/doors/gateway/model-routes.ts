@@ -104,7 +104,7 @@ interface Naming {
   /** Names the answer. */
   readonly id: string
   readonly reply: Reply
-  /** The same for every retry of one request. */
+  /** Names the request: every retry of it has the same. */
   readonly requestId: string | undefined
 }
 

@@ -20,7 +20,7 @@ export interface WeightsDesk extends Disposable {
   /** Announces the new version of the weights. */
   announce(version: number, options?: { readonly interrupt?: boolean }): Promise<void>
   /**
-   * A policy that starts no sample while the weights are changed. Where it keeps what an aborted
+   * A policy that starts no sample while the weights are changed. If it keeps what an aborted
    * sample had, samples under way are cut and go on under the new weights.
    */
   watch(policy: Policy): Policy
@@ -38,7 +38,7 @@ export interface WeightsDeskOptions {
 export function openWeightsDesk({ elsewhere, tell }: WeightsDeskOptions): WeightsDesk {
   let version: number | null = null
   let cut = new AbortController()
-  const pass = openTelling(elsewhere)
+  const pass = makeTelling(elsewhere)
   const goOn = (): Promise<void> => pass(to => to.resume(version ?? undefined))
   const pausing = openLeasedPause(seconds => {
     tell(
@@ -111,7 +111,7 @@ export function openWeightsDesk({ elsewhere, tell }: WeightsDeskOptions): Weight
 }
 
 /** Sends announcements elsewhere one after the other. */
-function openTelling<To>(to: To | undefined): (say: (to: To) => Promise<void>) => Promise<void> {
+function makeTelling<To>(to: To | undefined): (say: (to: To) => Promise<void>) => Promise<void> {
   let lastSaid: Promise<void> = Promise.resolve()
   return async say => {
     if (to === undefined) return

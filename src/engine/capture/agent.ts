@@ -1,4 +1,4 @@
-import type { Environment, MakeTasksOptions, Task } from '../../base/core/environment.ts'
+import type { Environment, MadeTask, MakeTasksOptions } from '../../base/core/environment.ts'
 import type { Json, NonEmpty } from '../../base/core/ids.ts'
 import type { RewardPart } from '../../base/core/reward.ts'
 import type { StandardSchema } from '../../base/core/tool.ts'
@@ -34,9 +34,9 @@ export interface AgentDefinition<Data, Result, Seat extends string = never> {
   readonly task: StandardSchema<unknown, Data>
   /** The agent as it is: any framework, any control flow; what it returns is reported to rewards. */
   readonly run: AgentFunction<Data, Result, NoInfer<Seat>>
-  /** The named parts of the reward. @default the number that `run` returns, or its `reward`; by seat where it has several */
+  /** The named parts of the reward. @default the number that `run` returns, or its `reward`; by seat if it has several */
   readonly reward?: Readonly<Record<string, RewardPart<NoInfer<Data>, NoInfer<Result>>>>
-  makeTasks?(options: MakeTasksOptions): readonly Task<NoInfer<Data>>[]
+  makeTasks?(options: MakeTasksOptions): readonly MadeTask<NoInfer<Data>>[]
   readonly splits?: readonly string[]
 }
 
@@ -104,7 +104,7 @@ export function isAgent(environment: Environment): environment is AgentEnvironme
   return environment.drivesItself === true && 'agent' in environment
 }
 
-/** How attempts of an environment are rolled where nothing else is said. */
+/** How attempts of an environment are rolled if nothing else is said. */
 export function usualStrategy(environment: Environment): Strategy {
   return isAgent(environment) ? rollAgentLate : rollChain
 }

@@ -40,7 +40,7 @@ export interface ChatRequest {
   readonly responseFormat?: ResponseFormat
   /** `false`: at most one call per answer. @default true */
   readonly parallelCalls?: boolean
-  /** The same for every retry of one request: the answer is then given again, not drawn again. */
+  /** Names the request. A retry has the same: its answer is then given again, not drawn again. */
   readonly requestId?: string
 }
 
@@ -65,7 +65,7 @@ export interface ChatAnswer {
   readonly id: string
   /**
    * Words, reasoning and calls; malformed calls stay in the words as they were written. White space
-   * before words and around reasoning is left out, as it is where pieces are sent.
+   * before words and around reasoning is left out, as it is if pieces are sent.
    */
   readonly message: AssistantMessage
   readonly finish: ChatFinish
@@ -91,7 +91,7 @@ export interface ChatUsage {
   readonly sampled: number
   /** Of the prompt's: those that the server had in its cache, where it tells. */
   readonly cached?: number
-  /** Of the sampled ones: those up to the end of the reasoning, where there is any. */
+  /** Of the sampled ones: those up to the end of the reasoning, if there is any. */
   readonly reasoning?: number
 }
 
@@ -149,7 +149,7 @@ export interface Capture {
   countTokens(request: ChatRequest, call?: Pick<ChatCall, 'seat'>): number
   /** What already ended the attempt before it was closed: a limit, a guard, its signal. */
   readonly ended: Outcome | undefined
-  /** The last failure at a boundary, where no later request was answered. */
+  /** The last failure at a boundary, if no later request was answered. */
   readonly failure: Failure | undefined
   /** Set where an answer could not be recorded, and no later one was. */
   readonly unrecorded: RunEndingError | undefined

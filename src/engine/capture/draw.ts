@@ -18,7 +18,7 @@ export interface DrawOptions {
   /** Candidates per token that the request asks for, beside those of the run. */
   readonly topLogprobs: number
   readonly key: SampleKey
-  /** Who asks; '' where nobody is named. */
+  /** Who asks; '' if nobody is named. */
   readonly seat: string
   /** What the draw's seed is a function of, besides the attempt. */
   readonly seedName: string

@@ -10,7 +10,7 @@ import type { AgentsModelProvider } from './openai-agents/types.ts'
 export interface Hooks {
   /** A language model for the AI SDK (version 3 of its provider contract, which `ai` 6 and 7 take). */
   readonly model: AgentModel
-  /** The same by version of the contract, for older and newer releases. */
+  /** Language models for the AI SDK by the version of their contract, for older and newer releases. */
   readonly models: { readonly [Version in 'v2' | 'v3' | 'v4']: AgentModel<Version> }
   /** For the official clients of OpenAI, Anthropic and Google; no request leaves the process. */
   readonly fetch: typeof fetch

@@ -245,7 +245,7 @@ function longestShared(
   return { base: best, keep: most }
 }
 
-/** `keep`, shortened where needed so that it cuts no sampled turn in two. */
+/** `keep`, shortened if needed so that it cuts no sampled turn in two. */
 function wholeTurns(base: CapturedTurn, keep: number): number {
   for (let turn: CapturedTurn | undefined = base; turn; turn = turn.base) {
     if (keep > promptLength(turn)) return keep < turnLength(turn) ? promptLength(turn) : keep

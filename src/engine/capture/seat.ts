@@ -6,7 +6,7 @@ import { openRoom, type Room } from './room.ts'
 /** Whoever asks in an attempt: its conversations, and what they took. */
 export interface Seat {
   readonly name: string
-  /** What its requests are answered with: its player's renderer, where it has a player of its own. */
+  /** What its requests are answered with: its player's renderer, if it has a player of its own. */
   readonly context: CaptureContext
   readonly known: Known
   readonly tally: Tally

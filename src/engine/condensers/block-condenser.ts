@@ -14,7 +14,7 @@ import {
   problemOf,
   reasonOf,
 } from './condense-chunks.ts'
-import { openOnce } from './once.ts'
+import { makeOnce } from './once.ts'
 import { aroundQuestion, questionIn } from './question.ts'
 import { type RestoreParts, restoreBlocks, stillThere } from './restore-blocks.ts'
 import { trimToFit } from './trim.ts'
@@ -70,7 +70,7 @@ export function blockCondenser(condenser: ChunkCondenser, options: BlockOptions 
 /** Condenses each distinct chunk once for all attempts, unless the attempt's own policy condenses. */
 function sharing({ isPersonal, condense }: ChunkCondenser): ChunkCondenser['condense'] {
   if (isPersonal) return condense
-  const once = openOnce<CondensedChunk>()
+  const once = makeOnce<CondensedChunk>()
   return (request, call) =>
     once.do([request.text, request.query ?? ''], call, () => condense(request, call))
 }
@@ -146,7 +146,7 @@ function whyNothing(messages: readonly Message[], { work, settings }: Tools): st
 }
 
 /**
- * Older turns first; where that is not enough the oldest are left out, then what the tools of the
+ * Older turns first; if that is not enough the oldest are left out, then what the tools of the
  * last turns said is condensed too, and in the end trimmed.
  */
 async function condenseTurns(messages: readonly Message[], tools: Tools): Promise<Condensed> {
@@ -199,7 +199,7 @@ function describeCondensed(
 }
 
 function noteOf(count: number, { settings, work: { blocks } }: Tools): string {
-  const gone = goneNote(count)
-  if (settings.recall === false || blocks.all.length === 0) return gone
-  return `${gone} ${stillThere(blocks.all)}`
+  const note = goneNote(count)
+  if (settings.recall === false || blocks.all.length === 0) return note
+  return `${note} ${stillThere(blocks.all)}`
 }

@@ -12,7 +12,7 @@ export interface Block {
 
 /** The blocks of one attempt. */
 export interface Blocks {
-  /** The number of an original; a new one where it has none. Numbers in `taken` mean something else. */
+  /** The number of an original; a new one if it has none. Numbers in `taken` mean something else. */
   numberOf(original: string, turn: number, taken: ReadonlySet<number>): number
   readonly all: readonly Block[]
   /** The blocks there were when turn number `turn` was about to be sampled. */

@@ -133,7 +133,7 @@ function merge(pieces: readonly Piece[], size: number): readonly string[] {
   return merged
 }
 
-/** Cuts where nothing else does, never inside a code point or what is written as one sign. */
+/** Cuts if nothing else does, never inside a code point or what is written as one sign. */
 function cutAnywhere({ text, length }: Piece, rules: Rules): readonly Piece[] {
   const { size, measure } = rules
   const total = codePoints(text)

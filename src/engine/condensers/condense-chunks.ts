@@ -9,7 +9,7 @@ import { wholeBlocks } from './whole-blocks.ts'
 /** A chunk to condense. */
 export interface ChunkRequest {
   readonly text: string
-  /** The question that the text should help to answer, where one is known. */
+  /** The question that the text should help to answer, if one is known. */
   readonly query?: string
 }
 
@@ -136,7 +136,7 @@ function putTogether(
   },
 ): Done {
   const own = new Set(blocks.all.map(({ number }) => number))
-  const taken = new Set([...numbersIn(messages)].filter(number => !own.has(number)))
+  const foreignNumbers = new Set([...numbersIn(messages)].filter(number => !own.has(number)))
   const condensed: { from: number; to: number }[] = []
   const texts = new Map<Chunk, string>()
   chunks.forEach((chunk, index) => {
@@ -144,7 +144,7 @@ function putTogether(
     const original = chunk.text.trim()
     if (!isShorter(result, original)) return
     const from = codePoints(original)
-    const block = wrapBlock(blocks.numberOf(original, turn, taken), result.text)
+    const block = wrapBlock(blocks.numberOf(original, turn, foreignNumbers), result.text)
     // White space around a passage is what tells passages apart.
     texts.set(
       chunk,
@@ -193,7 +193,7 @@ export function reasonOf(done: Done): string {
   return `${blocks} ${plural} condensed, ${characters} characters to ${condensed}`
 }
 
-/** The first of the problems, where there were any. */
+/** The first of the problems, if there were any. */
 export function problemOf({ problems }: Done): { readonly problem?: string } {
   if (problems.length === 0) return {}
   return { problem: `${problems.length} chunks could not be condensed: ${problems[0]}` }

@@ -32,7 +32,7 @@ export function requireEnglish(
 let opened: Promise<WinkMethods> | undefined
 
 /** The language model is large, so it is loaded once, on first use. */
-function openWink(): Promise<WinkMethods> {
+function loadWink(): Promise<WinkMethods> {
   opened ??= Promise.all([import('wink-nlp'), import('wink-eng-lite-web-model')]).then(
     ([wink, model]) => wink.default(model.default, ['sbd', 'pos', 'ner']),
   )
@@ -41,7 +41,7 @@ function openWink(): Promise<WinkMethods> {
 
 /** The facts of an English text: names, noun phrases, and who did what to whom. */
 export async function readEnglish(text: string): Promise<Facts> {
-  const wink = await openWink()
+  const wink = await loadWink()
   const { its } = wink
   const document = wink.readDoc(text)
   const values = document.tokens().out() as string[]

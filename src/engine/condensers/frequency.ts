@@ -3,7 +3,7 @@ import type { Facts, Term } from './facts.ts'
 let segmenter: Intl.Segmenter | undefined
 
 /** Splits text of scripts that put no spaces between words; opened on first use, as that is slow. */
-function openSegmenter(): Intl.Segmenter {
+function makeSegmenter(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter('und', { granularity: 'word' })
   return segmenter
 }
@@ -44,7 +44,7 @@ export const unspaced =
 export function* wordsIn(text: string): Generator<string> {
   for (const [word] of text.matchAll(run)) {
     if (!unspaced.test(word)) yield word
-    else for (const { segment } of openSegmenter().segment(word)) yield segment
+    else for (const { segment } of makeSegmenter().segment(word)) yield segment
   }
 }
 

@@ -4,7 +4,7 @@ import { condenseCall, speaking } from '../../../test/condensing.ts'
 import { openLane } from '../../base/core/lane.ts'
 import type { CondensedChunk } from './condense-chunks.ts'
 import { cleanAnswer, modelChunks, modelCondenser } from './model.ts'
-import { openOnce } from './once.ts'
+import { makeOnce } from './once.ts'
 import { fillPrompt } from './prompts.ts'
 import { selfCondenser } from './self.ts'
 
@@ -175,7 +175,7 @@ describe('modelCondenser', () => {
 
 describe('openOnce', () => {
   it('does not make one attempt’s end the failure of another', async () => {
-    const once = openOnce<number>()
+    const once = makeOnce<number>()
     const [first, second] = [new AbortController(), new AbortController()]
     const slow = once.do(
       ['x'],
@@ -193,7 +193,7 @@ describe('openOnce', () => {
   })
 
   it('forgets failures and, past its size, what was asked for longest ago', async () => {
-    const once = openOnce<number>(2)
+    const once = makeOnce<number>(2)
     const call = { signal: new AbortController().signal }
     await expect(once.do(['f'], call, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
     for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) await once.do([key], call, async () => 1)

@@ -14,7 +14,7 @@ interface Entry<Result> {
 }
 
 /** Remembers the results of up to `most` contents, and forgets the least recently asked for. */
-export function openOnce<Result>(most = 50_000): Once<Result> {
+export function makeOnce<Result>(most = 50_000): Once<Result> {
   const entries = new Map<string, Entry<Result>>()
   let done = 0
 

@@ -24,9 +24,9 @@ export interface LossReport {
   readonly answerable: number
   /** Those of them that can be answered from the condensed text. */
   readonly kept: number
-  /** `kept` of `answerable`; `null` where nothing could be answered. */
+  /** `kept` of `answerable`; `null` if nothing could be answered. */
   readonly retention: number | null
-  /** Code points of the texts before, over after; 1 where a text stayed as it was. */
+  /** Code points of the texts before, over after; 1 if a text stayed as it was. */
   readonly ratio: number
   /** Chunks that could not be condensed. */
   readonly failures: number

@@ -17,7 +17,7 @@ export function questionIn(opening: readonly Message[]): string | undefined {
   return lastQuestion(lines.at(-1) ?? '') ?? lastQuestion(lines[0] ?? '')
 }
 
-/** The last sentence of a line, where it is a question. */
+/** The last sentence of a line, if it is a question. */
 function lastQuestion(line: string): string | undefined {
   if (!/[?？؟]\s*$/.test(line)) return undefined
   const sentence = line

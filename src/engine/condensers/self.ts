@@ -126,7 +126,7 @@ function askable(older: Turns, question: string, call: CondenseCall): readonly M
   }
 }
 
-/** The older turns with the question at their end, shortened where there is no room to answer it. */
+/** The older turns with the question at their end, shortened if there is no room to answer it. */
 function fitQuestion(older: Turns, question: string, call: CondenseCall): readonly Message[] {
   const { note } = older
   const asked = withQuestion(toMessages(older, note), question)

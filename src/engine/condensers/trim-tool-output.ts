@@ -6,7 +6,7 @@ import { leastTrimmed, trimToFit, trimTools } from './trim.ts'
 export interface TrimToolOutputOptions {
   /** Code points that an older output keeps, half from its beginning and half from its end. @default 400 */
   readonly characters?: number
-  /** Turns, counted from the last, whose outputs are only trimmed where nothing else helps. @default 1 */
+  /** Turns, counted from the last, whose outputs are only trimmed if nothing else helps. @default 1 */
   readonly keep?: number
 }
 

@@ -74,7 +74,7 @@ function stripMarks(note: string): string {
 
 /** How the oldest turns are left out. */
 export interface LeaveOutOptions {
-  /** Most turns to keep, even where more would fit. @default Infinity */
+  /** Most turns to keep, even if more would fit. @default Infinity */
   readonly most?: number
   /** What stands instead of the first `count` turns of all that were sampled. */
   readonly note: (count: number) => string

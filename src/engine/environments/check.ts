@@ -80,7 +80,7 @@ export function checkEnvironment<Data>(
 /** Seconds that one thing may take that a check asks of an environment, such as opening a world. */
 export const defaultSeconds = 120
 
-/** The same, with other seconds. After something took longer, all else would too: it is not tried. */
+/** Checks an environment as `checkEnvironment` does, with other seconds. After something took longer, all else would too: it is not tried. */
 export async function checkWithin<Data>(
   seconds: number,
   environment: Environment<Data>,

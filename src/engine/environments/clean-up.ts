@@ -10,7 +10,7 @@ export interface CleanUp {
 }
 
 /** Opens an empty list of things to clean up. */
-export function openCleanUp(): CleanUp {
+export function makeCleanUp(): CleanUp {
   const deferred: (() => void | PromiseLike<void>)[] = []
   async function run(): Promise<void> {
     const failures: unknown[] = []

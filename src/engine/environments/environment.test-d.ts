@@ -86,6 +86,14 @@ interface AiTool<Input, Output> {
   toModelOutput?: (output: Output) => unknown
 }
 
+environment({
+  name: 'tasks with plain ids',
+  task: z.object({ pears: z.int() }),
+  open: () => ({ opening: [{ role: 'user', content: 'sell' }] }),
+  makeTasks: ({ count }) =>
+    Array.from({ length: count }, (_, index) => ({ id: `order-${index}`, data: { pears: index } })),
+})
+
 declare const weather: AiTool<{ city: string }, { celsius: number }>
 
 environment({

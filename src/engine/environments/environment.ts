@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type {
   Environment,
+  MadeTask,
   MakeTasksOptions,
   OpenCall,
   Task,
@@ -8,7 +9,7 @@ import type {
 } from '../../base/core/environment.ts'
 import type { RewardPart } from '../../base/core/reward.ts'
 import type { StandardSchema } from '../../base/core/tool.ts'
-import { openCleanUp } from './clean-up.ts'
+import { makeCleanUp } from './clean-up.ts'
 import type { OpenedWorld, OpenWorldCall } from './opened-world.ts'
 import { describeIssue } from './tools/schema.ts'
 import { checkBehaviour, isNonEmpty, toWorld } from './world.ts'
@@ -25,7 +26,7 @@ export interface EnvironmentDefinition<Data, Report> {
   readonly calls?: 'one' | 'many'
   /** Makes a turn without a call a miss that is answered with a nudge; otherwise it is the answer. */
   readonly nudge?: Nudge
-  makeTasks?(options: MakeTasksOptions): readonly Task<NoInfer<Data>>[]
+  makeTasks?(options: MakeTasksOptions): readonly MadeTask<NoInfer<Data>>[]
   readonly splits?: readonly string[]
   /** Releases what is held for all worlds, such as a pool. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
@@ -53,7 +54,7 @@ export function environment<Data, Report = undefined>(
     ...(makeTasks && {
       makeTasks(options) {
         checkSplit(definition, options)
-        return makeTasks.call(definition, options)
+        return makeTasks.call(definition, options) as readonly Task<Data>[]
       },
     }),
     ...(splits && { splits }),
@@ -72,7 +73,10 @@ function checkDefinition<Data, Report>(definition: EnvironmentDefinition<Data, R
     throw new TypeError(`Environment "${name}" has no option "${key}". Known: ${known}.`)
   }
   if (!isSchema(task)) {
-    throw new TypeError(`Environment "${name}" needs \`task\`: a zod or other Standard Schema.`)
+    const old = isOldZod(task) ? ' This one is of an old zod: `npm i zod@4`.' : ''
+    throw new TypeError(
+      `Environment "${name}" needs \`task\`: a zod or other Standard Schema.${old}`,
+    )
   }
   if (typeof open !== 'function') {
     throw new TypeError(`Environment "${name}" needs \`open\`: a function that opens a world.`)
@@ -87,6 +91,11 @@ function checkDefinition<Data, Report>(definition: EnvironmentDefinition<Data, R
 }
 
 /** Only looks whether it is one: a schema may be made when it is first read. */
+/** Schemas of zod before 3.24, which no Standard Schema reader can read. */
+function isOldZod(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && '_def' in value && 'safeParse' in value
+}
+
 function isSchema(value: unknown): boolean {
   const canHold = typeof value === 'object' ? value !== null : typeof value === 'function'
   return canHold && '~standard' in (value as object)
@@ -157,7 +166,7 @@ async function openWorld<Data, Report>(
   call: OpenCall,
 ): Promise<World> {
   call.signal.throwIfAborted()
-  const cleanUp = openCleanUp()
+  const cleanUp = makeCleanUp()
   try {
     const { data, id } = task
     const opened = await definition.open({ data, id, defer: cleanUp.defer, ...call })

@@ -2,7 +2,7 @@ import type { Environment, World } from '../../base/core/environment.ts'
 import { type Bounds, disposeInTime, inTime } from '../../base/core/process/deadline.ts'
 import type { RewardPart } from '../../base/core/reward.ts'
 
-/** The same environment, in which opening, a step, a report, a fork, a reward and disposing end in time. */
+/** An environment in which opening, a step, a report, a fork, a reward and disposing end in time. */
 export function inBounds<Data>(environment: Environment<Data>, bounds: Bounds): Environment<Data> {
   const { name, reward, drivesItself, seats } = environment
   const parts = Object.entries(reward).map(([part, given]) => [part, partIn(bounds, part, given)])

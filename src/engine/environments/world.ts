@@ -3,7 +3,7 @@ import type { OpenCall, StepCall, Transition, World } from '../../base/core/envi
 import { across, Failure } from '../../base/core/failure.ts'
 import type { NonEmpty } from '../../base/core/ids.ts'
 import { nearest } from '../../base/core/names/nearest.ts'
-import { type CleanUp, openCleanUp } from './clean-up.ts'
+import { type CleanUp, makeCleanUp } from './clean-up.ts'
 import type { Respond, WorldBehaviour } from './opened-world.ts'
 import { toJson } from './tools/json.ts'
 import { type RunCalls, readTools } from './tools/run-calls.ts'
@@ -15,7 +15,7 @@ export interface WorldState extends Omit<OpenCall, 'seed' | 'replay' | 'signal'>
   readonly nudge?: { readonly text: string; readonly misses: number }
   readonly opening: NonEmpty<Message>
   readonly cleanUp: CleanUp
-  /** Turns without a call, in a row, where they are misses. */
+  /** Turns without a call, in a row, if they are misses. */
   readonly misses: number
   readonly isOver: boolean
 }
@@ -41,10 +41,10 @@ export async function toWorld<Report>(
     async step(action, call) {
       if (isOver) throw new Failure('environment', { cause: steppedTooFar(name) })
       const anchor = atOnce('anchor', 'a text', behaviour.anchor?.())
-      const taken = behaviour.step
+      const answer = behaviour.step
         ? await behaviour.step(action, { ...call, runCalls })
         : await takeUsualCourse(behaviour, action, { call, runCalls, misses, nudge })
-      const transition = judged(behaviour, taken, { action, turn: call.turn, anchor })
+      const transition = judged(behaviour, answer, { action, turn: call.turn, anchor })
       isOver = transition?.kind === 'end'
       misses = action.calls.length > 0 ? 0 : misses + 1
       return transition
@@ -60,7 +60,7 @@ export async function toWorld<Report>(
 const methods = ['isOver', 'report', 'anchor', 'stepReward', 'fork', 'step', 'dispose', 'respond']
 
 /**
- * Throws where what opened, or a fork, is no world. Other members are its own affair, as methods may
+ * Throws if what opened, or a fork, is no world. Other members are its own affair, as methods may
  * keep state beside them; a function whose name is nearly that of a method would never be called.
  */
 export function checkBehaviour<Report>(name: string, behaviour: WorldBehaviour<Report>): void {
@@ -94,7 +94,7 @@ async function forkNatively<Report>(
   { signal }: { readonly signal: AbortSignal },
   from: WorldState,
 ): Promise<World> {
-  const cleanUp = openCleanUp()
+  const cleanUp = makeCleanUp()
   try {
     const forked = await behaviour.fork!({ signal, defer: cleanUp.defer })
     checkBehaviour(from.name, forked)

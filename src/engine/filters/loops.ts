@@ -4,7 +4,7 @@ import { hesitation, repetition } from './repetition.ts'
 
 /** When a policy counts as looping. */
 export interface DeadLoopOptions {
-  /** The same call with the same input this often in a row. @default 3 */
+  /** How often in a row one call with one input is a loop. @default 3 */
   readonly calls?: number
   readonly from?: DropFrom
 }

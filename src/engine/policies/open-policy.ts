@@ -17,6 +17,16 @@ import { withLimit } from './with-limit.ts'
 import { withRecord } from './with-record.ts'
 import { type RetryOptions, withRetries } from './with-retries.ts'
 
+/** Where weights are fetched from that are not on this machine. */
+export interface WeightsSource {
+  /** Fetch nothing. @default false */
+  readonly offline?: boolean
+  /** The address of the hub. */
+  readonly hub?: string
+  /** Hears what is fetched, from where, under which licence. */
+  readonly tell?: (line: string) => void
+}
+
 /** How to open a policy by its URI. */
 export interface PolicyOptions {
   /** Sent as a bearer token; never part of a message. */
@@ -27,7 +37,7 @@ export interface PolicyOptions {
   readonly deadlineSeconds?: number
   /** Connections to each server at one time. @default 4096 */
   readonly connections?: number
-  /** Whether servers are talked to in a thread of their own. @default true where there are several cores, and outside threads that roll */
+  /** Whether servers are talked to in a thread of their own. @default true if there are several cores, and outside threads that roll */
   readonly thread?: boolean
   /** Streams every sample, so that vLLM and llama.cpp keep what an aborted one had. @default false */
   readonly stream?: boolean
@@ -54,6 +64,8 @@ export interface PolicyOptions {
   readonly record?: string
   /** Turns texts of a script into ids. */
   readonly encode?: (text: string) => Int32Array
+  /** Where weights that run inside are fetched from, and whether. @default the hub of Hugging Face, silently */
+  readonly weights?: WeightsSource
   /** Schemes besides the known ones, by their name without the colon. */
   readonly schemes?: Readonly<Record<string, PolicyScheme>>
 }

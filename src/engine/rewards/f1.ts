@@ -14,7 +14,7 @@ export function f1(): RewardFunction {
   }
 }
 
-/** F1 of two bags of words: 2pr / (p + r); 1 where both are empty. */
+/** F1 of two bags of words: 2pr / (p + r); 1 if both are empty. */
 export function f1Of(words: readonly string[], expected: readonly string[]): number {
   if (words.length === 0 || expected.length === 0) return Number(words.length === expected.length)
   const [said, wanted] = [words.join(' '), expected.join(' ')]

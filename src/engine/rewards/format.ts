@@ -10,7 +10,7 @@ export type FormatRule =
   /** It is exactly these tags, each once, in this order, none of them empty. */
   | { readonly kind: 'tags'; readonly tags: readonly string[] }
 
-/** 1 where the answer keeps to a format. Reasoning that was parsed off is not part of the answer. */
+/** 1 if the answer keeps to a format. Reasoning that was parsed off is not part of the answer. */
 export function format(rule: FormatRule): RewardFunction {
   return ({ answer }) => Number(keepsTo(answer, rule))
 }

@@ -83,7 +83,7 @@ export const builtInRewards: Readonly<Record<string, RewardFactory>> = {
       'trajectory:tool-args-match,name=TOOL,args=KEY=VALUE+…[,mode=exact,ignore=KEY+…], trajectory:step-count,min=N,max=N or trajectory:goal-success,goal=WORDS',
     variants: [...trajectoryAssertions, 'goal-success'],
     options: trajectoryOptions,
-    open: openTrajectory,
+    open: makeTrajectory,
   },
   'not-trajectory': {
     about: 'The same of calls that should not be: 1 where the assertion does not hold.',
@@ -91,14 +91,14 @@ export const builtInRewards: Readonly<Record<string, RewardFactory>> = {
     variants: trajectoryAssertions,
     options: trajectoryOptions.filter(option => option !== 'goal'),
     open(part, needs) {
-      const holds = openTrajectory(part, needs)
+      const holds = makeTrajectory(part, needs)
       return async (input, call) => 1 - Number(await holds(input, call))
     },
   },
 }
 
 /** Opens a named assertion about the calls; `goal-success` needs a judge. */
-function openTrajectory({ variant, options }: PartName, { speaker }: RewardNeeds): RewardFunction {
+function makeTrajectory({ variant, options }: PartName, { speaker }: RewardNeeds): RewardFunction {
   const bounds = numbersOf(options, ['min', 'max'])
   const needed = (key: string): string => {
     const value = options.get(key)

@@ -49,14 +49,14 @@ type Step = string | WhichCalls
 /** `in_order`: in this order, other calls may come between; `exact`: these calls and no others. */
 type SequenceMode = 'in_order' | 'exact'
 
-/** The same with `not-` before its name: 1 where it does not hold. */
+/** An assertion with `not-` before its name: 1 if it does not hold. */
 type Negated = Plain extends infer Each
   ? Each extends Plain
     ? { readonly type: `not-${Each['type']}`; readonly value: Each['value'] }
     : never
   : never
 
-/** promptfoo's assertions about a trajectory; each is 1 where it holds and 0 where it does not. */
+/** promptfoo's assertions about a trajectory; each is 1 if it holds and 0 if it does not. */
 export type TrajectoryAssertion = Plain | Negated
 
 /** The names of the assertions, as promptfoo writes them behind `trajectory:`. */

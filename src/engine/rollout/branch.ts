@@ -38,7 +38,7 @@ export interface GrownTree {
   /** How many times it was asked before. */
   readonly round: number
   readonly random: () => number
-  /** What an ended path is worth; `undefined` where it cannot be scored. */
+  /** What an ended path is worth; `undefined` if it cannot be scored. */
   score(path: Grown): Promise<number | undefined>
 }
 

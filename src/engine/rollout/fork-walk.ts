@@ -33,7 +33,7 @@ export async function forkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Pr
   return { ...walkEarlier(walk, from, at), world }
 }
 
-/** The same walk, still in the world of the one that it is taken from. */
+/** A walk from an earlier place of another one, still in that one's world. */
 export function walkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Walk {
   const { tree } = walk
   const { turns, messages, calls, events } = from.ending

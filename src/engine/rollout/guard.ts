@@ -4,7 +4,7 @@ import type { RolloutContext } from './attempt.ts'
 import type { Walk } from './walk.ts'
 
 /** The watcher of one sample, where guards are on. */
-export function openWatch({ guards, renderer }: RolloutContext): Watch | undefined {
+export function makeWatch({ guards, renderer }: RolloutContext): Watch | undefined {
   if (!guards) return undefined
   const watching = guards.filter(guard => guard.watch)
   if (watching.length === 0) return undefined

@@ -14,7 +14,7 @@ import {
 import { type SampledSegment, sampled } from '../../base/core/segment.ts'
 import { pathTo } from '../../base/core/tree.ts'
 import { condenseWalk } from './condensing/condense.ts'
-import { openWatch, reviewTurn } from './guard.ts'
+import { makeWatch, reviewTurn } from './guard.ts'
 import { takeBegun, takeDrawn } from './next-turn.ts'
 import {
   addTurn,
@@ -141,7 +141,7 @@ export async function sampleSegments(
   }
 }
 
-/** A further part of a turn; nothing where it does not fit the policy's context, and the turn is cut there. */
+/** A further part of a turn; nothing if it does not fit the policy's context, and the turn is cut there. */
 async function sampleMore(walk: Walk, request: SampleRequest): Promise<Sample | undefined> {
   try {
     return await sampleOnce(walk, request)
@@ -191,7 +191,7 @@ export function requestOf(walk: Walk, maxTokens: number, part: number): SampleRe
     session: tree.id,
     topLogprobs: context.topLogprobs,
   }
-  const watch = openWatch(context)
+  const watch = makeWatch(context)
   const { experts } = context.policy.capabilities
   if (!watch && !experts) return request
   return {

@@ -3,7 +3,7 @@ import { steadySeconds } from '../../base/core/call.ts'
 import { openLanes } from '../../base/core/lane.ts'
 import { type Policy, plainSampling } from '../../base/core/policy.ts'
 import type { Limits, RolloutContext } from './attempt.ts'
-import { openToolLists, type ToolLists } from './tool-lists.ts'
+import { makeToolLists, type ToolLists } from './tool-lists.ts'
 import { openYielding, type Yielding } from './yielding.ts'
 
 /**
@@ -17,7 +17,7 @@ export interface SharedState {
 
 /** Makes the shared state of a run; `clock` gives seconds. */
 export function openSharedState(clock: () => number): SharedState {
-  return { tools: openToolLists(), yielding: openYielding(clock) }
+  return { tools: makeToolLists(), yielding: openYielding(clock) }
 }
 
 /** What attempts outside a run need. */

@@ -28,7 +28,7 @@ export async function openWorld(context: RolloutContext, attempt: Attempt): Prom
   )
 }
 
-/** Plants the tree of an attempt in an opened world; its opening is condensed where that is wanted. */
+/** Plants the tree of an attempt in an opened world; its opening is condensed if that is wanted. */
 export async function startWalk(
   context: RolloutContext,
   attempt: Attempt,

@@ -12,7 +12,7 @@ export interface ToolLists {
 }
 
 /** Opens the tool lists of a run. */
-export function openToolLists(): ToolLists {
+export function makeToolLists(): ToolLists {
   const byText = new Map<string, readonly ToolDefinition[]>()
   let last: readonly ToolDefinition[] = []
   return {

@@ -32,7 +32,7 @@ export function rollTree(
     checkNeeds(options.branch, context)
     const timed = withTime(attempt, context)
     try {
-      const walk = await openWalk(context, timed.attempt)
+      const walk = await beginWalk(context, timed.attempt)
       return walk.world.fork ? await growTree(walk, options) : walk.tree
     } finally {
       timed.clear()
@@ -62,7 +62,7 @@ function checkNeeds({ name, needs }: BranchPolicy, { policy }: RolloutContext): 
 }
 
 /** The first walk; if its world did not open, the attempt has ended already, in a tree without branches. */
-async function openWalk(context: RolloutContext, attempt: Attempt): Promise<Walk> {
+async function beginWalk(context: RolloutContext, attempt: Attempt): Promise<Walk> {
   let world: World | undefined
   try {
     world = await openWorld(context, attempt)

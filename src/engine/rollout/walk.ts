@@ -15,7 +15,7 @@ import {
 } from '../../base/core/tree.ts'
 import { seedOf } from '../../base/math/random.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
-import { type CondensingState, openCondensingState } from './condensing/state.ts'
+import { type CondensingState, makeCondensingState } from './condensing/state.ts'
 import type { NextTurn } from './next-turn.ts'
 import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
 
@@ -132,7 +132,7 @@ export function emptyWalk(
     used: nothingUsed(),
     next: {},
   }
-  return condensing ? { ...walk, condensing: openCondensingState(condensing) } : walk
+  return condensing ? { ...walk, condensing: makeCondensingState(condensing) } : walk
 }
 
 /** The world of attempts whose world never opened. */

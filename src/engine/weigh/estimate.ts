@@ -79,7 +79,7 @@ function overBatch(estimator: OfTrajectories, given: NamedOptions): Estimate {
   return Object.assign(compare, { batch: batchScale(compare, { deviation, epsilon }) })
 }
 
-/** Refuses a comparison over batches where there are none: groups are weighed one by one. */
+/** Refuses a comparison over batches if there are none: groups are weighed one by one. */
 export function refuseBatch({ batch }: Estimate, where: string): void {
   if (!batch) return
   throw new SettingError(

@@ -109,7 +109,7 @@ export function weighImportance(group: Group, off: OffPolicy, current: number): 
   return { ...group, members }
 }
 
-/** The newest version that may have sampled a token of a group; -1 where nothing was sampled. */
+/** The newest version that may have sampled a token of a group; -1 if nothing was sampled. */
 export function newestVersion(group: Group): number {
   const trees = new Set([...group.members, ...group.unscored].map(({ tree }) => tree))
   const versions = [...trees]

@@ -43,7 +43,7 @@ function shapedScale(batch: BatchScale, shaping: Shaping): BatchScale {
   }
 }
 
-/** A group with the shaped rewards by which its members are compared; lengths decide nothing where rewards are equal. */
+/** A group with the shaped rewards by which its members are compared; lengths decide nothing if rewards are equal. */
 export function withShapedRewards<Member extends Judged>(
   group: Group<Member>,
   shaping: Shaping,

@@ -95,7 +95,7 @@ function contextOf(options: TeacherOptions): Teaching['context'] {
   }
 }
 
-/** The same environment, whose opening tells privately what supports the answer. */
+/** Passages whose opening tells privately what supports the answer. */
 const hinting = passages({ instructions: data => `${passageInstructions}\n\n${hintFor(data)}` })
 
 function hintFor({ supporting, answer }: PassageTask): string {
@@ -149,7 +149,7 @@ function missedBlocks(
     events.flatMap(({ kind, figures }) => (kind === 'recalled' ? [figures!.block!] : [])),
   )
   const support = all.filter(({ title }) => supporting.includes(title))
-  // A block's condensed text begins with its passage's title, where that is known.
+  // A block's condensed text begins with its passage's title, if that is known.
   return [...blocksIn(shown)].flatMap(([number, text]) => {
     const passage = support.find(({ title }) => text.includes(title))
     if (!passage || recalled.has(number)) return []

@@ -9,16 +9,18 @@ import type { GroupId } from '../../base/core/ids.ts'
 import type { Reward } from '../../base/core/reward.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
-import { attemptMeans } from '../../base/math/attempts.ts'
-import { type Interval, wilsonInterval } from '../../base/math/intervals.ts'
+import { attemptMeans, succeeds } from '../../base/math/attempts.ts'
+import { type Cluster, clusteredInterval } from '../../base/math/bounds/clustered.ts'
+import type { Interval } from '../../base/math/intervals.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { openRollPipeline, type RollParts } from '../../run/run/roll-groups.ts'
+import type { EnvironmentOf } from '../../run/tasks/mixed-tasks.ts'
 
 /** How well a policy does on tasks it was not trained on. */
 export interface Evaluation {
   /** Solved attempts of those that could be scored; a tree is one, however many endings it has. */
   readonly success: number
-  /** Wilson's, with 95 % confidence. */
+  /** With 95 % confidence, for tasks like these. */
   readonly interval: Interval
   readonly scored: number
   /** Attempts that failed outside the policy; they count neither way. */
@@ -27,8 +29,13 @@ export interface Evaluation {
   readonly failure?: string
   readonly meanReward: number
   readonly sampledTokens: number
+  /** The same environment by environment, where there are several. */
+  readonly byEnvironment?: Readonly<Record<string, Measured>>
   readonly attempts: readonly EvaluatedAttempt[]
 }
+
+/** How well a policy does on some of the tasks. */
+export type Measured = Pick<Evaluation, 'success' | 'interval' | 'scored' | 'meanReward'>
 
 /** One held-out task as it went. */
 export interface EvaluatedAttempt {
@@ -49,6 +56,8 @@ export interface EvaluationOptions {
   readonly step?: number
   /** Whether attempts are chains, or rolled as training rolls them. @default chains where trees are rolled */
   readonly strategy?: EvaluationStrategy
+  /** Whose task each is, where there are several environments. */
+  readonly environmentOf?: EnvironmentOf
 }
 
 /** How held-out tasks are attempted. */
@@ -97,6 +106,8 @@ export async function evaluateHeldOut<Data>(
       ...(step !== undefined && { step }),
     })
   })
+  // A list may name a task several times, each with an id of its own: those are attempts at one task.
+  const datumOf = new Map(tasks.map(({ id, data }) => [id, JSON.stringify(data)]))
   const attempts: EvaluatedAttempt[] = []
   const endings: Ending[] = []
   const unscored: Unscored[] = []
@@ -104,14 +115,17 @@ export async function evaluateHeldOut<Data>(
     const group = await pipeline.next()
     if (group.members.length === 0) unscored.push(...group.unscored)
     for (const { reward, trajectory, tree } of group.members) {
-      const isSolved = reward.total >= successAt
+      const isSolved = succeeds(reward.total, successAt)
       attempts.push({ task: group.task, isSolved, reward, trajectory })
-      endings.push({ tree, share: trajectory.share, isSolved, reward: reward.total })
+      const of = datumOf.get(group.task)!
+      const ending = { of, tree, share: trajectory.share, isSolved, reward: reward.total }
+      endings.push({ ...ending, environment: options.environmentOf?.(group.task) })
     }
   }
   const [first] = reasonsUnscored({ unscored })
   return {
     ...summarise(endings),
+    ...(options.environmentOf && { byEnvironment: summariseEach(endings) }),
     sampledTokens: tokensOf(attempts),
     unscored: unscored.length,
     ...(first && { failure: first.reason }),
@@ -120,25 +134,46 @@ export async function evaluateHeldOut<Data>(
 }
 
 interface Ending {
+  /** What its task is. */
+  readonly of: string
   readonly tree: Tree
   readonly share: number
   readonly isSolved: boolean
   readonly reward: number
+  readonly environment: string | undefined
+}
+
+function summariseEach(endings: readonly Ending[]): Record<string, Measured> {
+  const names = new Set(endings.map(({ environment }) => environment!))
+  return Object.fromEntries(
+    [...names]
+      .sort()
+      .map(name => [name, summarise(endings.filter(({ environment }) => environment === name))]),
+  )
 }
 
 function tokensOf(attempts: readonly EvaluatedAttempt[]): number {
   return attempts.reduce((sum, { trajectory }) => sum + trajectory.usage.sampled, 0)
 }
 
-function summarise(endings: readonly Ending[]) {
+function summarise(endings: readonly Ending[]): Measured {
   const solved = attemptMeans(endings.map(each => ({ ...each, value: Number(each.isSolved) })))
   const rewards = attemptMeans(endings.map(each => ({ ...each, value: each.reward })))
   const scored = solved.length
   const successes = solved.reduce((sum, share) => sum + share, 0)
   return {
     success: scored === 0 ? 0 : successes / scored,
-    interval: wilsonInterval(successes, scored),
+    interval: clusteredInterval(clustersOf(endings)),
     scored,
     meanReward: scored === 0 ? 0 : mean(rewards),
   }
+}
+
+function clustersOf(endings: readonly Ending[]): readonly Cluster[] {
+  const tasks = [...new Set(endings.map(({ of }) => of))]
+  return tasks.map(task => {
+    const own = endings.filter(({ of }) => of === task)
+    const shares = attemptMeans(own.map(each => ({ ...each, value: Number(each.isSolved) })))
+    return { share: mean(shares), trials: shares.length }
+  })
 }

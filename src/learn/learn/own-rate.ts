@@ -1,14 +1,17 @@
 /** How far a step of training should move the policy, in nats per token. */
-const aim = Number(process.env.AIM ?? 0.01)
+const aim = 0.002
 
 /** What a rate that finds itself begins with, and never leaves. */
 const first = 4e-4
-const [least, most] = [2e-5, 4e-3]
+const [least, most] = [2e-5, 2e-3]
 
-/** How much the rate changes at most from one step to the next. */
-const factor = 1.4
+/** How much the rate changes from one step to the next; it falls faster than it rises. */
+const [up, down] = [1.15, 1.5]
 
-/** A learning rate that follows how far each step moves the policy. */
+/**
+ * A learning rate that follows how far each step moves the policy: it rises while steps hardly move it,
+ * and falls at once after one that moved it far.
+ */
 export function openOwnRate() {
   let rate = first
   return {
@@ -18,7 +21,7 @@ export function openOwnRate() {
     },
     /** A step went this far. */
     learn(kl: number): void {
-      const wanted = kl > 2 * aim ? rate / factor : kl < aim / 2 ? rate * factor : rate
+      const wanted = kl > 2 * aim ? rate / down : kl < aim ? rate * up : rate
       rate = Math.min(most, Math.max(least, wanted))
     },
   }

@@ -9,7 +9,7 @@ import { optionsOf } from '../../run/run/roll-options.ts'
 import type { Settings } from '../../run/settings/settings.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import type { EmbeddedTrainerOptions } from './embedded-trainer.ts'
-import type { TrainingPlan } from './training.ts'
+import type { TrainingPlan } from './training-plan.ts'
 
 /** Options that take more than their setting: your own, or parts that are opened already. */
 interface Own<Data>

@@ -20,20 +20,21 @@ import { openNamed } from '../../run/settings/open-named.ts'
 import { isInsideUri } from '../../run/settings/open-policy.ts'
 import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
 import { openRunReader } from '../../run/store/store.ts'
-import {
-  checkTaskSampler,
-  openTaskSampler,
-  type TaskSamplingReport,
-} from '../../run/tasks/sample-tasks.ts'
-import { splitTasks } from '../../run/tasks/split-tasks.ts'
+import { environmentsOf, openSampler } from '../../run/tasks/mixed-tasks.ts'
+import { checkTaskSampler, type TaskSamplingReport } from '../../run/tasks/sample-tasks.ts'
+import { type SplitTasks, splitTasks } from '../../run/tasks/split-tasks.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import type { ObserverNotes } from '../../run/watch/observe.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
+import type { Evaluation, Measured } from './held-out.ts'
 import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
+import type { OpenFeed } from './steps/feed.ts'
+import type { Ledger } from './steps/ledger.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
-import { type FurthestMismatch, runTraining, type Training, type TrainingPlan } from './training.ts'
+import { type FurthestMismatch, runTraining, type Training } from './training.ts'
+import type { TrainingPlan } from './training-plan.ts'
 import { readState } from './training-state.ts'
 import { usualEvery } from './verdict/stops.ts'
 import { type Verdict, verdictOf } from './verdict/verdict.ts'
@@ -55,7 +56,15 @@ export interface Trained {
   readonly tasks: TaskSamplingReport
   /** Where the log-probabilities of trainer and sampler were furthest apart. */
   readonly mismatch?: FurthestMismatch
-  /** The run folder, where there is one. */
+  /** Held-out success environment by environment, before and after, where there are several. */
+  readonly environments?: Readonly<
+    Record<string, { readonly before: Measured; readonly after: Measured }>
+  >
+  /** What became of every token that was sampled. */
+  readonly ledger: Ledger
+  /** The share of the steps' time that the trainer waited for groups. */
+  readonly waited: number
+  /** The run folder, if there is one. */
   readonly run: string | undefined
   readonly training: Training
 }
@@ -74,6 +83,21 @@ export async function train<Data>(
   checkOptions<'train', TrainOptions<Data>>('train', options)
   checkTaskArgument(tasks)
   checkRolling(environment, options.out)
+  return await trainOn(environment, tasks, options)
+}
+
+/** Who makes the groups that are learned from. */
+interface Fed {
+  /** Then no tasks are held out, and none are needed. @default they are rolled here, from the tasks */
+  readonly feed?: OpenFeed
+}
+
+/** Opens everything that options name, and trains. */
+export async function trainOn<Data>(
+  environment: Environment<Data> | string,
+  tasks: TaskSource<Data> | undefined,
+  options: TrainOptions<Data> & Fed,
+): Promise<Trained> {
   await checkLearning(options)
   const rolling: TrainOptions<Data> = {
     ...options,
@@ -92,9 +116,9 @@ export async function train<Data>(
 }
 
 async function trainObserved<Data>(
-  tasks: TaskSource<Data>,
+  tasks: TaskSource<Data> | undefined,
   parts: RollParts<Data>,
-  options: TrainOptions<Data> & { readonly out: string },
+  options: TrainOptions<Data> & Fed & { readonly out: string },
 ): Promise<{ readonly trained: Trained; readonly notes: ObserverNotes }> {
   await using observed = await openObserved(parts, options)
   return {
@@ -122,6 +146,8 @@ export async function checkLearning(
       | 'proximal'
       | 'teacher'
       | 'distill'
+      | 'maxStaleness'
+      | 'lookAhead'
     >,
 ): Promise<void> {
   const { policy = [], trainer = defaults.trainer } = options
@@ -136,12 +162,25 @@ export async function checkLearning(
     await openNamed(`--sample-tasks ${sampleTasks}`, async () => checkTaskSampler(sampleTasks))
   }
   await checkOffPolicy(options)
+  checkLookAhead(options)
   if (budget?.trajectories === undefined) return
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   throw new SettingError(
     `--budget: trajectories are for roll and eval. How many train rolls its steps say: ${steps} steps × ` +
       `${tasksPerStep} tasks × ${group} = ${steps * tasksPerStep * group}, and evaluations. Set --steps, ` +
       '--tasks-per-step or --group, or a budget of tokens, seconds or money',
+  )
+}
+
+/** Refuses to be further ahead than training data may be old: what is rolled then would be thrown away. */
+function checkLookAhead({
+  lookAhead,
+  maxStaleness = defaults.maxStaleness,
+}: Pick<TrainOptions, 'lookAhead' | 'maxStaleness'>): void {
+  if (lookAhead === undefined || lookAhead <= maxStaleness) return
+  throw new SettingError(
+    `--look-ahead ${lookAhead}: rolling cannot be further ahead than training data may be old, ` +
+      `which --max-staleness ${maxStaleness} says; raise that one too`,
   )
 }
 
@@ -165,25 +204,27 @@ async function checkOffPolicy(
 
 /** Trains with opened parts, which stay open. */
 export async function trainParts<Data>(
-  tasks: TaskSource<Data>,
+  tasks: TaskSource<Data> | undefined,
   parts: RollParts<Data>,
-  options: LearningOptions<Data>,
+  options: LearningOptions<Data> & Fed,
 ): Promise<Trained> {
   const started = performance.now()
-  const { environment, seed = defaults.seed, split } = parts
+  const { environment, seed = defaults.seed } = parts
   const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
-  const { maxStaleness, onUpdate, out } = options
+  const { maxStaleness, lookAhead, onUpdate, out, feed } = options
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   const perStep = tasksPerStep * (parts.group ?? defaults.group) * (parts.leaves ?? 1)
-  const tasksOf = await splitTasks(environment, tasks, {
-    seed,
-    ...(split !== undefined && { split }),
-    ...(options.heldOut !== undefined && { heldOut: options.heldOut }),
-  })
-  if (tasksOf.leftOut > 0) options.tell?.(leftOutLine(tasksOf.leftOut))
+  const tasksOf = feed ? noTasks : await tasksFor(tasks ?? [], parts, options)
   const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
-    tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
+    tasks: openSampler(
+      options.sampleTasks ?? defaults.sampleTasks,
+      { tasks: tasksOf.train, ...withoutUndefined({ mixed: environment.mixed }) },
+      seed,
+    ),
+    ...withoutUndefined({
+      environmentOf: environmentsOf(environment, [...tasksOf.train, ...tasksOf.heldOut]),
+    }),
     heldOut: tasksOf.heldOut,
     ...withoutUndefined({ heldOutSplit: tasksOf.heldOutSplit }),
     steps,
@@ -194,15 +235,17 @@ export async function trainParts<Data>(
     patience: options.patience ?? defaults.patience,
     evaluateEvery: evaluateEvery ?? usualEvery(steps, { heldOut: tasksOf.heldOut.length, perStep }),
     ...withoutUndefined({ evaluateStrategy, onStep, onEvaluation, isEnough }),
-    ...withoutUndefined({ maxStaleness, onUpdate, out }),
+    ...withoutUndefined({ maxStaleness, lookAhead, onUpdate, out, feed }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
   }
   await using learner = await openLearner({ parts, options, tasks: tasksOf.train })
   const { trainer } = learner
-  const training = await keepRun(options, listening(parts), kept =>
-    runTraining(plan, kept, trainer),
+  const training = await keepRun(
+    { ...options, isFed: feed !== undefined },
+    listening(parts),
+    kept => runTraining(plan, kept, trainer),
   )
   const { before, after, sampledTokens, best, mismatch } = training
   return {
@@ -216,14 +259,40 @@ export async function trainParts<Data>(
     best,
     verdict: verdictOf({
       ...training,
-      tries: plan.tasks.report().draws / tasksOf.train.length,
+      tries: plan.tasks.report().draws / Math.max(1, tasksOf.train.length),
       tasks: tasksOf.train.length,
     }),
     tasks: plan.tasks.report(),
     ...(mismatch && { mismatch }),
+    ...environmentsIn(before, after),
+    ledger: training.ledger,
+    waited: training.waited,
     run: options.out,
     training,
   }
+}
+
+function environmentsIn(before: Evaluation, after: Evaluation): Pick<Trained, 'environments'> {
+  if (!before.byEnvironment) return {}
+  const each = Object.entries(before.byEnvironment).flatMap(([name, own]) => {
+    const later = after.byEnvironment?.[name]
+    return later ? [[name, { before: own, after: later }] as const] : []
+  })
+  return { environments: Object.fromEntries(each) }
+}
+
+/** Agents elsewhere bring their tasks. */
+const noTasks = { train: [], heldOut: [], leftOut: 0, heldOutSplit: undefined } as const
+
+async function tasksFor<Data>(
+  tasks: TaskSource<Data>,
+  { environment, seed = defaults.seed, split }: RollParts<Data>,
+  { heldOut, tell }: LearningOptions<Data>,
+): Promise<SplitTasks<Data>> {
+  const given = withoutUndefined({ split, heldOut })
+  const tasksOf = await splitTasks(environment, tasks, { seed, ...given })
+  if (tasksOf.leftOut > 0) tell?.(leftOutLine(tasksOf.leftOut))
+  return tasksOf
 }
 
 function leftOutLine(count: number): string {
@@ -242,9 +311,9 @@ export function rendererOf({ model, name }: EmbeddedPolicy): ModelRenderer {
   return rendererFor(name, model.files)
 }
 
-/** Keeps what `work` rolls in a run folder, where one is wanted. */
+/** Keeps what `work` rolls in a run folder, if one is wanted. */
 async function keepRun<Data>(
-  options: LearningOptions<Data>,
+  options: LearningOptions<Data> & { readonly isFed: boolean },
   parts: RollParts<Data>,
   work: (parts: RollParts<Data>) => Promise<Training>,
 ): Promise<Training> {
@@ -260,11 +329,11 @@ async function keepRun<Data>(
     ...recordedOptions(options),
     ...options.config,
   }
-  const { resumes = false } = options
+  const { resumes = false, isFed } = options
   const record = { out, kind: 'train', config, unfinished: 'restart', resumes } as const
   await using run = await openRun(parts, record)
   try {
-    const known = resumes ? await knownTrees(out, options) : undefined
+    const known = resumes && !isFed ? await knownTrees(out, options) : undefined
     const { spent } = run.parts
     using budget = openBudget(parts.budget ?? {}, spent && { spent })
     const kept = { ...parts, ...run.parts, ...(known && { known }) }

@@ -18,10 +18,10 @@ import { openEmbedded } from '../model/embedded.ts'
 import type { EmbeddedPolicy } from '../model/policy.ts'
 import { auditRun } from './audit.ts'
 import { embeddedTrainer } from './embedded-trainer.ts'
+import type { StepRecord } from './steps/step-record.ts'
 import { teach } from './teach.ts'
 import { rendererOf, train, trainParts } from './train.ts'
 import { openTrainerApart } from './trainer-apart.ts'
-import type { StepRecord } from './training.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-apart-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -37,11 +37,15 @@ async function trainWhileSampling(onUpdate: OnUpdate) {
   const events: string[] = []
   const learned: (readonly Group[])[] = []
   let ended: () => void = () => {}
-  // One sample of each version but the last ones is under way until an update cuts it, or for long.
+  // One sample of each version but the last ones is under way until an update cuts it, or for long. Of
+  // an attempt that began before, it would be waited for, and no update would come.
   const slow = new Set<number>()
+  const begun = new Set<string>()
   const delay = ({ key: { task } }: SampleRequest): number => {
     const { version } = published
-    if (slow.has(version) || version > 5 || heldOut.some(({ id }) => id === task)) return 2
+    const isBegun = begun.has(task)
+    begun.add(task)
+    if (isBegun || slow.has(version) || version > 5 || task === heldOut[0]!.id) return 2
     slow.add(version)
     return onUpdate === 'abort' ? Number.POSITIVE_INFINITY : 60
   }

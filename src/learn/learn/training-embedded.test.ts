@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { showSignals, signals, signalTasks } from '../../../test/signals.ts'
 import { openEmbedded } from '../model/embedded.ts'
+import type { StepRecord } from './steps/step-record.ts'
 import { teach } from './teach.ts'
 import { train } from './train.ts'
-import type { StepRecord } from './training.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-training-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

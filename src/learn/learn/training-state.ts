@@ -5,6 +5,7 @@ import { writeWhole } from '../../base/core/files/whole-file.ts'
 import { checkpointMark, replaceFile, runPaths } from '../../run/store/run-folder.ts'
 import type { TaskMemory } from '../../run/tasks/sample-tasks.ts'
 import type { Evaluation } from './held-out.ts'
+import type { Ledger } from './steps/ledger.ts'
 
 /** The progress of a training run, saved beside the weights of that step. */
 export interface TrainingState {
@@ -15,6 +16,8 @@ export interface TrainingState {
   readonly after: Evaluation
   readonly best?: BestStep
   readonly sampledTokens: number
+  /** What became of all tokens so far; older checkpoints lack it. */
+  readonly ledger?: Ledger
   /** Examples that are shown before each task from here on. */
   readonly shots?: number
   /** What is remembered of the tasks that were tried. */

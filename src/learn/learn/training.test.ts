@@ -17,9 +17,9 @@ import { openEstimate } from '../../engine/weigh/estimate.ts'
 import { exportRun } from '../../run/exchange/export.ts'
 import { type RollParts, rollGroups } from '../../run/run/roll-groups.ts'
 import { openRunReader } from '../../run/store/store.ts'
+import type { StepRecord } from './steps/step-record.ts'
 import { train, trainParts } from './train.ts'
 import type { LearningOptions } from './train-options.ts'
-import type { StepRecord } from './training.ts'
 import { readState } from './training-state.ts'
 
 const renderer = await openByteRenderer()

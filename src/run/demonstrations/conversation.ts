@@ -7,6 +7,6 @@ export interface Conversation {
   readonly tools: readonly ToolDefinition[]
   /** The first message from which on the assistant is learned from. @default all of them */
   readonly from?: number
-  /** The task it solves, where that is known: nobody who attempts that task is shown it. */
+  /** The task it solves, if that is known: nobody who attempts that task is shown it. */
   readonly task?: TaskId
 }

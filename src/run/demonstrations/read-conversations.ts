@@ -113,7 +113,7 @@ function isObject(text: string): boolean {
 
 const lanes = openLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
 
-/** The tools of a line's task where it names one; otherwise those of the environment's first task. */
+/** The tools of a line's task if it names one; otherwise those of the environment's first task. */
 function openTools({ environment, tasks }: Offering) {
   const byId = new Map(tasks.map(task => [String(task.id), task]))
   const known = new Map<string, readonly ToolDefinition[]>()

@@ -70,7 +70,7 @@ export function readShots(given: number | string): { readonly from: number; read
   return { from: Number(from), to: Number(to ?? from) }
 }
 
-/** Refuses a number that changes where nothing learns. */
+/** Refuses a number that changes if nothing learns. */
 export function refuseChangingShots(given: number | string = usualShots): void {
   const { from, to } = readShots(given)
   if (from === to) return

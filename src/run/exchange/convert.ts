@@ -100,7 +100,7 @@ async function writeConverted(
   return weighed
 }
 
-/** The same turns in a new tree, each on a path of its own behind a bounded prompt. */
+/** The turns of a tree in a new one, each on a path of its own behind a bounded prompt. */
 export function convertTree(
   from: Tree,
   options: Pick<ConvertOptions, 'renderer' | 'history'>,

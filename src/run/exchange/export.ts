@@ -5,6 +5,7 @@ import type { RowForm } from '../../base/core/row.ts'
 import { untemperedTokens } from '../../base/core/tree.ts'
 import type { LeafWeighting } from '../../base/math/credit.ts'
 import { lossKind, lossNames } from '../../base/math/registry.ts'
+import { cutsOf } from '../../engine/policies/schemes.ts'
 import { refuseExperts, withoutExperts } from '../sinks/experts.ts'
 import { countUncarried } from '../sinks/features.ts'
 import {
@@ -20,7 +21,7 @@ import { openSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
 import { type Appearance, type OutputFile, openOutputFile, refuseForeign } from './output-file.ts'
-import { openWeighing, type Weighing, weightingOf } from './weighing.ts'
+import { makeWeighing, type Weighing, weightingOf } from './weighing.ts'
 
 /** What to export, and how. */
 export interface ExportOptions extends Selection {
@@ -47,7 +48,7 @@ export interface Exported {
   readonly lost: readonly Lost[]
   /** What users of the file must know before training. */
   readonly notes: readonly string[]
-  /** Which rows were written; absent where the format has no rows to train on. */
+  /** Which rows were written; absent if the format has no rows to train on. */
   readonly form?: WrittenForm
   /** Trajectories that were left out, by reason: failed, filtered, where, best. */
   readonly leftOut: Readonly<Record<string, number>>
@@ -58,7 +59,7 @@ export interface Exported {
 /** The form of rows that were written, for which loss, and what it costs. */
 export interface WrittenForm {
   readonly rows: RowForm
-  /** Why, where it is the format's own choice. */
+  /** Why, if it is the format's own choice. */
   readonly because?: string
   readonly loss: string
   /** Tokens of the rows, context included. */
@@ -85,8 +86,9 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
     const loss = options.loss ?? lossOf(config)
     const weighting = weightingOf(config)
     const { importance } = options
-    const weighing = await openWeighing(reader, config, { format, importance })
-    const own = { ...options, loss, run, weighting, weighing, appears: 'whole' } as const
+    const weighing = await makeWeighing(reader, config, { format, importance })
+    const cuts = cutsOf(config.policy)
+    const own = { ...options, loss, run, weighting, weighing, cuts, appears: 'whole' } as const
     const written = await exportWhole(await openExport(format, own), async file => {
       for await (const stored of reader.groups()) {
         options.signal?.throwIfAborted()
@@ -128,6 +130,8 @@ export async function openExport(
     readonly run: string
     readonly weighting: LeafWeighting
     readonly appears: Appearance
+    /** In which order the sampling policy cuts, where that is known. */
+    readonly cuts?: FormatOptions['cuts']
     /** How groups are weighed before they are written. @default unchanged */
     readonly weighing?: Weighing
   },
@@ -140,12 +144,13 @@ export async function openExport(
   const lost = openLossReport()
   const known = options.withoutExperts ? withoutExperts : (group: Group): Group => group
   for (const note of weighing?.notes ?? []) lost.note(note)
-  const { output, writer } = await openWriter(format, options, {
+  const { output, writer } = await makeWriter(format, options, {
     run: basename(resolve(options.run)),
     weighting,
     form,
     loss,
     volatile: options.volatile ?? false,
+    cuts: options.cuts,
     lost,
   })
   const leftOut: Record<string, number> = {}
@@ -195,7 +200,7 @@ export async function openExport(
 }
 
 /** Opens the file and what writes into it; a format that refuses leaves no file. */
-async function openWriter(
+async function makeWriter(
   format: Format,
   { out, appears }: { readonly out: string; readonly appears: Appearance },
   options: FormatOptions,

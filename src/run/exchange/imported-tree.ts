@@ -167,7 +167,7 @@ interface Owner {
 interface Growth {
   readonly segment: Segment
   readonly owner: Owner
-  /** Who passes through each token, by the file; absent where it does not name all. */
+  /** Who passes through each token, by the file; absent if it does not name all. */
   readonly company?: readonly Company[]
   /** Where it begins in its row, and the experts of that row's tokens. */
   readonly start: number

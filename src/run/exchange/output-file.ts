@@ -33,7 +33,7 @@ export function refuseForeign(flag: string, path: string, kind: keyof typeof beg
   )
 }
 
-/** The first bytes of a file, one character each; empty where there is none. */
+/** The first bytes of a file, one character each; empty if there is none. */
 function beginningOf(path: string): string {
   if (!existsSync(path) || !statSync(path).isFile()) return ''
   const file = openSync(path, 'r')
@@ -65,7 +65,7 @@ export interface OutputFile extends Output {
   discard(): Promise<void>
 }
 
-/** Opens a file to write, and makes its folder where there is none. */
+/** Opens a file to write, and makes its folder if there is none. */
 export async function openOutputFile(path: string, appears: Appearance): Promise<OutputFile> {
   const written = appears === 'whole' ? `${path}.partial` : path
   const stream = await naming(path, async () => {

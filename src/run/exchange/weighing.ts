@@ -27,15 +27,15 @@ export interface WeighingOptions {
  * Weighs the groups of a run as its trainer had them: a comparison over batches is scaled by the spread of each
  * step, tokens have their importance weights, and where a trainer compares rewards itself these are the shaped ones.
  */
-export async function openWeighing(
+export async function makeWeighing(
   reader: RunReader,
   config: Config,
   options: WeighingOptions,
 ): Promise<Weighing> {
-  const scaled = await openScaling(reader, config)
+  const scaled = await makeScaling(reader, config)
   const off = readImportance(options.importance ?? namesOf(config))
   const newest = off.staleness ? await newestOf(reader) : 0
-  const shaped = openShapedRewards(config, options.format)
+  const shaped = makeShapedRewards(config, options.format)
   const isAsked = options.importance !== undefined
   return {
     weigh(group) {
@@ -47,13 +47,13 @@ export async function openWeighing(
   }
 }
 
-/** The same while a run goes on: ages count back from the newest version seen so far. */
+/** Weighs groups while a run goes on: ages count back from the newest version seen so far. */
 export function openLiveWeighing(
   config: Config,
   { format, importance }: WeighingOptions,
 ): Weighing {
   const off = readImportance(importance ?? namesOf(config))
-  const shaped = openShapedRewards(config, format)
+  const shaped = makeShapedRewards(config, format)
   let newest = -1
   return {
     weigh(group) {
@@ -89,13 +89,16 @@ async function newestOf(reader: RunReader): Promise<number> {
 }
 
 /** Rewards after the run's penalties, for trainers that compare rewards themselves. */
-function openShapedRewards(config: Config, { comparesRewards, name }: Format): Weighing {
+function makeShapedRewards(config: Config, { comparesRewards, name }: Format): Weighing {
   const { overlong, kl } = shapingOf(config)
   if (!comparesRewards || (!overlong && !kl)) return { weigh: group => group, notes: [] }
-  const what = [...(overlong ? ['the overlong penalty'] : []), ...(kl ? ['the KL penalty'] : [])]
+  const penalties = [
+    ...(overlong ? ['the overlong penalty'] : []),
+    ...(kl ? ['the KL penalty'] : []),
+  ]
   return {
     weigh: group => withShapedRewards(group, { ...(overlong && { overlong }), ...(kl && { kl }) }),
-    notes: [`rewards are as ${name} should compare them: less ${what.join(' and ')}`],
+    notes: [`rewards are as ${name} should compare them: less ${penalties.join(' and ')}`],
   }
 }
 
@@ -109,7 +112,7 @@ function shapingOf({ overlong, distill, klPenalty, klIn }: Config): Shaping {
   })
 }
 
-async function openScaling(reader: RunReader, config: Config): Promise<(group: Group) => Group> {
+async function makeScaling(reader: RunReader, config: Config): Promise<(group: Group) => Group> {
   const { advantage } = config
   if (typeof advantage !== 'string') return group => group
   const { batch } = shapedEstimate(openEstimate(advantage), shapingOf(config))

@@ -8,8 +8,8 @@ import type { TaskSource } from '../tasks/tasks.ts'
 import {
   type Evaluated,
   type MeasureOptions,
+  makeMeasure,
   measureRun,
-  openMeasure,
   type TaskResult,
 } from './measure.ts'
 
@@ -31,7 +31,7 @@ export async function evaluate<Data>(
   checkOptions<'evaluate', EvaluateOptions>('evaluate', options)
   const { trials = defaults.trials, successAt, k, onTask, ...rest } = options
   const measured = { ...(successAt !== undefined && { successAt }), k }
-  const measure = openMeasure(measured)
+  const measure = makeMeasure(measured)
   const rolling = { ...rest, group: trials }
   for await (const group of rollAs('eval', environment, tasks, rolling)) {
     const result = measure.add(group)

@@ -5,7 +5,7 @@ import type { GroupId, TaskId } from '../../base/core/ids.ts'
 import { given, sampled } from '../../base/core/segment.ts'
 import type { Gradable } from '../../base/core/trajectory.ts'
 import { root } from '../../base/core/tree.ts'
-import { openMeasure } from './measure.ts'
+import { makeMeasure } from './measure.ts'
 
 /** A tree whose endings have these shares and rewards. */
 function treeOf(name: string, endings: readonly (readonly [number, number])[]): Weighted[] {
@@ -40,7 +40,7 @@ it('the endings of a tree are one attempt', () => {
     ...treeOf('g/1', [[1, 1]]),
   ]
   const group: Group = { id: 'g' as GroupId, task: 't' as TaskId, members, unscored: [] }
-  const measure = openMeasure()
+  const measure = makeMeasure()
   expect(measure.add(group)).toMatchObject({ trials: 2, successes: 1.5, rewards: [0.5, 1] })
   const { trials, success, passAtK, passHatK } = measure.result()
   expect(trials).toBe(2)

@@ -12,7 +12,7 @@ import { defaultRewardSeconds } from '../../engine/rollout/attempt.ts'
 export interface ProbeResult {
   readonly probe: string
   readonly about: string
-  /** Over the tasks that could be scored; `null` where none could. */
+  /** Over the tasks that could be scored; `null` if none could. */
   readonly reward: number | null
   readonly most: number | null
   readonly tasks: number

@@ -111,7 +111,7 @@ export interface RescoreSummary {
   readonly groups: number
   readonly scored: number
   readonly changed: number
-  /** Over all that had a reward before, and over all that have one now; nothing where none has. */
+  /** Over all that had a reward before, and over all that have one now; nothing if none has. */
   readonly meanBefore: number | null
   readonly meanAfter: number | null
   readonly scoredBefore: number
@@ -135,7 +135,7 @@ export function openRescoreSummary(): {
 } {
   const counts = { groups: 0, flips: 0, flippedGroups: 0, changed: 0, unscored: 0, lost: 0 }
   const dropped = { droppedBefore: 0, droppedAfter: 0 }
-  const [before, after] = [openMean(), openMean()]
+  const [before, after] = [makeMean(), makeMean()]
   const reasons = new Map<string, number>()
   return {
     add(rescored) {
@@ -178,7 +178,7 @@ function changedScores({ before, after }: Rescored): number {
     .length
 }
 
-function openMean() {
+function makeMean() {
   let sum = 0
   return {
     count: 0,

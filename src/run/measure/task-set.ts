@@ -13,7 +13,7 @@ export interface MeasuredTasks {
   /** The share of tasks whose attempts differ in reward: only those teach anything. */
   readonly contrast: number
   readonly bands: Readonly<Record<Band, number>>
-  /** Tasks that are like a held-out one, with its id; where there are some to compare with. */
+  /** Tasks that are like a held-out one, with its id; if there are some to compare with. */
   readonly leaked?: readonly { readonly id: string; readonly of: string; readonly share: number }[]
   readonly byTask: readonly MeasuredTask[]
 }

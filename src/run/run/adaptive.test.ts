@@ -6,7 +6,7 @@ import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
 import { openEstimate } from '../../engine/weigh/estimate.ts'
 import type { RunEvent } from '../watch/events.ts'
 import { openSignals } from '../watch/signals.ts'
-import { openAdaptive } from './adaptive.ts'
+import { makeAdaptive } from './adaptive.ts'
 import { rollGroups } from './roll-groups.ts'
 
 const renderer = await openByteRenderer()
@@ -39,7 +39,7 @@ describe('adaptive concurrency', () => {
     let now = 0
     const lane = openLane('policy', 100)
     const heard: RunEvent[] = []
-    const { listen } = openAdaptive({
+    const { listen } = makeAdaptive({
       lane,
       clock: () => now,
       start: 100,

@@ -24,7 +24,7 @@ export interface Adaptive {
  * More requests as long as they bring more tokens per second, fewer as soon as the server says it
  * is busy: additive growth by a tenth, a cut to 70 % at 429 and 503, at most once a second.
  */
-export function openAdaptive(options: AdaptiveOptions): Adaptive {
+export function makeAdaptive(options: AdaptiveOptions): Adaptive {
   const { lane, listen, clock } = options
   const most = lane.limit
   let cutAt = Number.NEGATIVE_INFINITY

@@ -127,7 +127,7 @@ function withOthers(
   return restoreTree(tree, nodes, tree.trajectories)
 }
 
-/** The same tree with this outcome for every gradable trajectory, so that none is scored. */
+/** A tree with this outcome for every gradable trajectory, so that none is scored. */
 function withOutcome(tree: Tree, outcome: Outcome): Tree {
   const trajectories = tree.trajectories.map(each =>
     isGradable(each) ? { ...each, outcome } : each,

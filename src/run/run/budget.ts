@@ -41,8 +41,8 @@ export interface Budget extends Disposable {
   /** Reserves the most that an attempt elsewhere may cost; undefined if samples are not counted. */
   lend(most: LoanLimits, signal: AbortSignal): Promise<Loan | undefined>
   /**
-   * The same for a whole group, without waiting: undefined if samples are not counted, false if less is left
-   * than it may cost, so that its attempts are better lent to one by one.
+   * Reserves what a whole group elsewhere may cost, without waiting: undefined if samples are not counted, false if less
+   * is left than it may cost, so that its attempts are better lent to one by one.
    */
   lease(most: LoanLimits): Loan | undefined | false
   /** Ends the run: gives the error that says which limit was reached. */
@@ -219,7 +219,7 @@ async function drawWithin(draw: Draw, drawing: Drawing): Promise<readonly Sample
   }
 }
 
-/** Waits while others may give something back; grants less only where nobody can. */
+/** Waits while others may give something back; grants less only if nobody can. */
 function reserve(
   { prompt, sampled }: Cost,
   { account, limits }: Pick<Drawing, 'account' | 'limits'>,

@@ -51,14 +51,14 @@ export interface Made {
   readonly kind: 'made'
   /** One, or that of every seat. */
   readonly trees: readonly Tree[]
-  /** The same as a thread sent them. */
+  /** The trees as a thread sent them. */
   readonly sent?: Piece
   readonly members: readonly (Scored | Unscored)[]
   /** Its events. */
   readonly events: readonly RunEvent[]
 }
 
-/** Trees as another thread sends them, and their group where it is whole: what the journal has of them is encoded. */
+/** Trees as another thread sends them, and their group if it is whole: what the journal has of them is encoded. */
 export interface Piece extends TreesEnd {
   readonly trees: readonly MadeTree[]
   /** Where their frames lie in `bytes`, and what they cost. */

@@ -7,8 +7,8 @@ import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Outcome } from '../../base/core/outcome.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import { idsTo, lengthTo, type Place, pathTo, placeAt, type Tree } from '../../base/core/tree.ts'
-import { bootstrapInterval, type Interval, wilsonInterval } from '../../base/math/intervals.ts'
-import { seedOf } from '../../base/math/random.ts'
+import { rewardInterval } from '../../base/math/bounds/clustered.ts'
+import type { Interval } from '../../base/math/intervals.ts'
 import { mean } from '../../base/math/statistics.ts'
 import {
   forkWorld,
@@ -42,7 +42,7 @@ export type ForkAt =
 
 /** What is forked and how often it is continued. */
 export interface ForkOptions {
-  /** The trajectory's id, or the end of it where no other ends so. */
+  /** The trajectory's id, or the end of it if no other ends so. */
   readonly id: string
   readonly at: ForkAt
   readonly samples: number
@@ -187,7 +187,7 @@ function forkStrategy(
     const timed = withTime(attempt, context)
     const worlds: RecordedWorld[] = []
     try {
-      const walks = await openWalks(context, timed.attempt, {
+      const walks = await beginWalks(context, timed.attempt, {
         reopening,
         environment,
         worlds,
@@ -209,7 +209,7 @@ function forkStrategy(
 }
 
 /** The walks of all continuations, each in a world that was brought to the place by replay. */
-async function openWalks(
+async function beginWalks(
   context: RolloutContext,
   attempt: Attempt,
   forking: {
@@ -257,12 +257,8 @@ async function openWalks(
   return walks
 }
 
-function worthOf({ id, members }: Group): Value | undefined {
+function worthOf({ members }: Group): Value | undefined {
   const rewards = members.map(({ reward }) => reward.total)
   if (rewards.length === 0) return undefined
-  const isYesNo = rewards.every(reward => reward === 0 || reward === 1)
-  const interval = isYesNo
-    ? wilsonInterval(rewards.filter(reward => reward === 1).length, rewards.length)
-    : bootstrapInterval(rewards, { seed: seedOf('fork', id) })
-  return { mean: mean(rewards), samples: rewards.length, ...interval }
+  return { mean: mean(rewards), samples: rewards.length, ...rewardInterval([rewards]) }
 }

@@ -22,7 +22,7 @@ export async function limitsFor(
   return { ...limits, context: served }
 }
 
-/** The most tokens that the policy takes, where it says so. Through the policy itself, so that a record has it too. */
+/** The most tokens that the policy takes, if it says so. Through the policy itself, so that a record has it too. */
 async function servedContext(
   policy: Policy,
   isAsked: boolean,

@@ -7,8 +7,7 @@ import { nearFile } from '../../base/core/names/near-file.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import { absences } from '../../base/core/process/absences.ts'
-import { type AgentFunction, isAgent, plainAgent } from '../../engine/capture/agent.ts'
-import { openEnvironment } from '../../engine/environments/registry.ts'
+import { isAgent } from '../../engine/capture/agent.ts'
 import { openFilter } from '../../engine/filters/registry.ts'
 import { withBasisWatch } from '../../engine/policies/with-basis-watch.ts'
 import type { Retry } from '../../engine/policies/with-retries.ts'
@@ -20,7 +19,7 @@ import { openShots } from '../demonstrations/shots.ts'
 import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
-import { offered } from '../settings/offered.ts'
+import { openEnvironmentNamed } from '../settings/open-environment.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { openPrompted } from '../settings/open-prompt.ts'
@@ -34,7 +33,7 @@ import { checkRolling } from './check-options.ts'
 import { closeEnvironment } from './close-environment.ts'
 import { limitsFor } from './limits-for.ts'
 import { openRewards } from './open-rewards.ts'
-import { openScorers, openShaping, type ShapingNames } from './open-scorers.ts'
+import { makeScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
@@ -99,7 +98,7 @@ export async function openRollParts<Data>(
     })
     const { elsewhere, ...same } = sameOptions(options)
     const examples = await openShots(plain.environment, tasks, options)
-    const scorers = await openScorers(options, policy, closing)
+    const scorers = await makeScorers(options, policy, closing)
     const parts: RollParts<Data> = {
       ...same,
       ...plain,
@@ -164,7 +163,7 @@ function leavesOf({ strategy, leaves }: RollOptions): number {
 export type PlainOptions = Pick<AttemptOptions, 'guards' | 'prompt' | 'split'> &
   Pick<GroupOptions, 'advantage' | 'filters' | 'sinks'> &
   ShapingNames & {
-    /** Tasks to evaluate on, where there are some. */
+    /** Tasks to evaluate on, if there are some. */
     readonly heldOut?: TaskSource<never>
   }
 
@@ -187,7 +186,7 @@ export async function openPlainParts<Data>(
     refuseForeign(`--sinks ${to}`, out, 'export')
   }
   const filters = await openFilters(options.filters ?? [])
-  return { environment, estimate, filters, guards: await openGuards(options.guards ?? []) }
+  return { environment, estimate, filters, guards: await makeGuards(options.guards ?? []) }
 }
 
 interface PlainParts {
@@ -227,28 +226,11 @@ export function openEstimateNamed(name: string): Promise<Estimate> {
   return openNamed(`--advantage ${name}`, () => openEstimate(name))
 }
 
-/** An environment by name, or the user's own. */
-export async function openEnvironmentNamed(name: string): Promise<Environment> {
-  if (!isUserPart(name)) {
-    return await openNamed(`--environment ${name}`, () =>
-      openEnvironment(name, offered().environments),
-    )
-  }
-  const part = await loadUserPart(name)
-  if (typeof part === 'function') return plainAgent(name, part as AgentFunction)
-  if (typeof part === 'object' && part !== null && 'open' in part && 'readTask' in part) {
-    return part as Environment
-  }
-  throw new SettingError(
-    `--environment ${name}: this is neither an environment nor an agent; make one with environment({ … }) or agent({ … })`,
-  )
-}
-
 /** Filters by name, the user's own in files, or opened ones. */
 export async function openFilters(given: readonly (string | Filter)[]): Promise<readonly Filter[]> {
   const opened: Filter[] = []
   for (const each of given) {
-    const part = typeof each === 'string' ? await openFilterNamed(each) : each
+    const part = typeof each === 'string' ? await makeFilterNamed(each) : each
     if (typeof part !== 'object' || part === null || !('judge' in part)) {
       throw new SettingError(
         `--filter ${each}: this is not a filter, an object with a name and judge(group)`,
@@ -259,12 +241,12 @@ export async function openFilters(given: readonly (string | Filter)[]): Promise<
   return opened
 }
 
-async function openFilterNamed(name: string): Promise<unknown> {
+async function makeFilterNamed(name: string): Promise<unknown> {
   if (isUserPart(name)) return await loadUserPart(name)
   return await openNamed(`--filter ${name}`, () => openFilter(name, { version: () => 0 }))
 }
 
-async function openGuards(given: readonly (string | Guard)[]): Promise<readonly Guard[]> {
+async function makeGuards(given: readonly (string | Guard)[]): Promise<readonly Guard[]> {
   const opened: Guard[] = []
   for (const each of given) {
     const isNamed = typeof each === 'string'
@@ -355,6 +337,11 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
       ...asking,
       ...(logprobs !== undefined && { logprobs }),
       ...(serverThread !== undefined && { thread: serverThread }),
+      weights: {
+        ...(options.offline !== undefined && { offline: options.offline }),
+        ...(options.hub !== undefined && { hub: options.hub }),
+        ...(tell && { tell }),
+      },
       deadlineSeconds: deadline,
       // What a turn has when the time is up is kept only of a stream.
       ...(options.limits?.seconds !== undefined && { stream: true }),

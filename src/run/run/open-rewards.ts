@@ -9,7 +9,7 @@ import { openSpeaker } from '../settings/open-speaker.ts'
 import { isUserPart, loadUserPart, splitUserPart } from '../settings/user-part.ts'
 import type { AttemptOptions } from './roll-options.ts'
 
-/** Rewards by name, the user's own in files, or functions; nothing where none are given. */
+/** Rewards by name, the user's own in files, or functions; nothing if none are given. */
 export async function openRewards(
   names: AttemptOptions['reward'],
   speaker: string | undefined,

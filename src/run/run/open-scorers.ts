@@ -36,7 +36,7 @@ export async function openShaping(options: ShapingNames): Promise<Shaping> {
 }
 
 /** Opens the policies that score what is sampled; those passed as objects stay open. */
-export async function openScorers(
+export async function makeScorers(
   { reference, teacher, proximal, keyVariable, deadline, retries }: RollOptions,
   policy: Policy,
   closing: (() => PromiseLike<void> | undefined)[],

@@ -33,7 +33,7 @@ export interface SeatOptions {
   readonly policy: Policy
   readonly renderer: Renderer
   readonly seed: number
-  /** The run folder, where there is one. */
+  /** The run folder, if there is one. */
   readonly out?: string | undefined
 }
 
@@ -61,7 +61,7 @@ export async function openSeats(
   try {
     for (const [seat, choice] of choices) {
       if (choice === ownName) continue
-      const player = await openPlayer(seat, choice, options)
+      const player = await makePlayer(seat, choice, options)
       players.set(seat, player)
       if (player.policy !== choice) closing.push(player.policy)
     }
@@ -109,7 +109,7 @@ function checkNames(
   }
 }
 
-async function openPlayer(
+async function makePlayer(
   seat: string,
   choice: SeatChoice,
   options: SeatOptions,
@@ -117,7 +117,7 @@ async function openPlayer(
   if (typeof choice !== 'string') return await toPlayer(seat, choice, options)
   const flag = `--seat ${seat}=${choice}`
   if (isUserPart(choice)) return await toPlayer(flag, await loadUserPart(choice), options)
-  if (isPast(choice)) return openPast(flag, choice, options)
+  if (isPast(choice)) return makePast(flag, choice, options)
   const { renderer } = options
   const encode = (text: string): Int32Array =>
     renderer.encodeReply({ role: 'assistant', content: text }, [])
@@ -157,7 +157,7 @@ export function isPast(choice: SeatChoice): boolean {
 const usualLast = 8
 
 /** Reads `past`, `past:RUN` and `past:last=N`. */
-function openPast(flag: string, text: string, options: SeatOptions): SeatPlayer {
+function makePast(flag: string, text: string, options: SeatOptions): SeatPlayer {
   const { variant: run = options.out, options: given } = parsePartName(text)
   const last = Number(given.get('last') ?? usualLast)
   const unknown = [...given.keys()].find(key => key !== 'last')

@@ -20,7 +20,7 @@ export interface WeightsGate {
  * policy that loses an aborted sample always finishes.
  */
 export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
-  let stop = openStop()
+  let stop = makeStop()
   let running = 0
   let closed: Promise<void> | undefined
   let idle: (() => void) | undefined
@@ -64,7 +64,7 @@ export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
         while (running > 0) await new Promise<void>(resolve => (idle = resolve))
         return await work()
       } finally {
-        stop = openStop()
+        stop = makeStop()
         closed = undefined
         open()
       }
@@ -73,7 +73,7 @@ export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
 }
 
 /** Stops all signals that are joined with it. */
-function openStop() {
+function makeStop() {
   const stop = new AbortController()
   const joined = new WeakMap<AbortSignal, AbortSignal>()
   return {

@@ -34,7 +34,7 @@ export interface PipelineOptions extends GatherOptions, MemberOptions {
   readonly endpoint?: string
   /** Reserves what an attempt elsewhere may cost. */
   readonly lend?: Budget['lend']
-  /** The same for a whole group. */
+  /** Reserves what a whole group elsewhere may cost. */
   readonly lease?: Budget['lease']
   /** Most trajectories of one tree. */
   readonly leaves?: number
@@ -49,6 +49,8 @@ export interface Job {
   /** The task's place in the run's order. */
   readonly order: number
   readonly step?: number
+  /** Called whenever one of its attempts begins; until then it waits for a place. */
+  readonly onBegin?: () => void
 }
 
 /**
@@ -79,10 +81,10 @@ export function openPipeline(given: PipelineOptions): Pipeline {
   setMaxListeners(0, options.signal)
   const running = new Set<Promise<SeatGroups>>()
   const perJob = learningSeatsOf(options.context).length
-  const outlet = openOutlet()
+  const outlet = makeOutlet()
   let attempts = 0
   const shared: Shared = {
-    lane: openRolloutsLane(options),
+    lane: makeRolloutsLane(options),
     fail: error => stop.abort(error),
     over(count) {
       attempts -= count
@@ -127,7 +129,7 @@ export function openPipeline(given: PipelineOptions): Pipeline {
  * Where complete groups are handed over: to whoever waits for one, else they wait to be taken. Those who
  * watch are told of every change.
  */
-function openOutlet() {
+function makeOutlet() {
   const ready: Promise<Group>[] = []
   const waiting: ((group: Promise<Group>) => void)[] = []
   let pending = 0
@@ -168,7 +170,7 @@ function openOutlet() {
 }
 
 /** The lane of whole attempts: as wide as is asked for, and as there is room elsewhere. */
-function openRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptions): Lane {
+function makeRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptions): Lane {
   const width = (): number => Math.max(rollouts, elsewhere?.room ?? 0)
   const lane = openLane('rollouts', width())
   const stop = elsewhere?.watch(event => {
@@ -287,6 +289,7 @@ async function rollFresh(
 ): Promise<readonly Tree[]> {
   const { seed, signal, listen } = options
   if (absences.some) await absences.whenThere({ signal })
+  job.onBegin?.()
   listen?.({ kind: 'attempt-start', task: job.task.id, member })
   const trees = await rollAttempt(options, { task: job.task, group: job.id, member, seed, signal })
   // An attempt that the run itself stopped is not finished: a resumed run goes on with it.
@@ -326,6 +329,7 @@ async function rollAway(
   const { task, id: group } = job
   const { seed, signal, listen, elsewhere, tries } = options
   const attempt = treeId(group, member)
+  job.onBegin?.()
   if (tries === 0) listen?.({ kind: 'attempt-start', task: task.id, member })
   const returned = await askElsewhere(job, member, options)
   signal.throwIfAborted()

@@ -29,7 +29,7 @@ import type { RunWriter } from '../store/store.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from '../tasks/tasks.ts'
 import { listenAll } from '../watch/events.ts'
 import type { Signals } from '../watch/signals.ts'
-import { type AdaptiveOptions, openAdaptive } from './adaptive.ts'
+import { type AdaptiveOptions, makeAdaptive } from './adaptive.ts'
 import { type Scorers, withScorers } from './attach-scores.ts'
 import { type Budget, openBudget, type Spent } from './budget.ts'
 import type { Elsewhere } from './elsewhere.ts'
@@ -114,11 +114,11 @@ export async function* rollGroups<Data>(
   const reserved = group * leaves
   refuseTooFew(parts.budget?.trajectories, reserved * pipeline.perJob)
   const next = async (): Promise<Group> => {
-    const taken = await pipeline.next()
-    const { rewards, unscored } = glanceAt(taken)
+    const made = await pipeline.next()
+    const { rewards, unscored } = glanceAt(made)
     budget.settle(reserved, rewards.length + unscored)
-    quota.take(taken)
-    return taken
+    quota.take(made)
+    return made
   }
   const stopWhereMet = (): void => {
     const { end, kept, length } = quota
@@ -271,7 +271,7 @@ function hearSignals(
   { adaptive, signals, listen }: Pick<RollParts, 'adaptive' | 'signals' | 'listen'>,
   { lane, clock }: Pick<AdaptiveOptions, 'lane' | 'clock'>,
 ): { readonly instruments: readonly Instrument[]; stop(): void } {
-  const moved = adaptive ? openAdaptive({ lane, clock, listen }) : undefined
+  const moved = adaptive ? makeAdaptive({ lane, clock, listen }) : undefined
   const stop = signals?.on(listenAll(listen, moved?.listen))
   return { instruments: moved ? [moved.instrument] : [], stop: () => stop?.() }
 }

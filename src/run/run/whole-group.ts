@@ -24,7 +24,7 @@ export type Begun =
 const nothing: Begun = { kind: 'attempts', kept: new Map(), tries: 0 }
 
 /**
- * Has a group made and weighed in one place where that can be done, so that little is left to do here: what
+ * Has a group made and weighed in one place if that can be done, so that little is left to do here: what
  * comes is appended to the journal as it is, and read where something looks into it.
  */
 export async function rollWhole(
@@ -35,7 +35,7 @@ export async function rollWhole(
   const { elsewhere, group: members } = options
   const loan = canBeWhole(job, options) && lease(options)
   if (loan === false) return nothing
-  const kept = openKept(job, options)
+  const kept = findKept(job, options)
   let left = members
   const end = (attempts: number): void => {
     left -= attempts
@@ -81,6 +81,7 @@ async function makeWhole(making: Making, elsewhere: Elsewhere): Promise<Begun> {
   const returned = await elsewhere.makeGroup!(workOf(job, options, loan), {
     signal,
     onBegin() {
+      job.onBegin?.()
       tellTogether(listen, { kind: 'attempts-start', task: job.task.id, members })
     },
     onPiece: keep,
@@ -127,7 +128,7 @@ interface Kept {
   written(): Promise<void>
 }
 
-function openKept(job: Job, { writer, unfinished, listen }: PipelineOptions): Kept {
+function findKept(job: Job, { writer, unfinished, listen }: PipelineOptions): Kept {
   const pieces: Piece[] = []
   const writing: Promise<void>[] = []
   let group: Group | undefined

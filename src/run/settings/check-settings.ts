@@ -14,15 +14,27 @@ export function checkSettings(
 ): SettingsInput {
   const placeOf = (name: string): string => (typeof from === 'string' ? from : from(name))
   const checked: Record<string, unknown> = {}
+  const problems: string[] = []
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue
-    if (!Object.hasOwn(settings, name)) {
-      const hint = didYouMean(name, Object.keys(settings)) || ' espalier --help config lists them.'
-      throw new SettingError(`${placeOf(name)}: no setting called "${name}".${hint}`)
+    try {
+      checked[name] = checkNamed(name, value, placeOf(name))
+    } catch (error) {
+      if (!(error instanceof SettingError)) throw error
+      problems.push(error.message)
     }
-    checked[name] = checkSetting(name as SettingName, value, `${placeOf(name)}: ${name}`)
   }
+  // All at once: whoever mends one would only meet the next.
+  if (problems.length > 0) throw new SettingError(problems.join('\n'))
   return checked as SettingsInput
+}
+
+function checkNamed(name: string, value: unknown, place: string): unknown {
+  if (Object.hasOwn(settings, name)) {
+    return checkSetting(name as SettingName, value, `${place}: ${name}`)
+  }
+  const hint = didYouMean(name, Object.keys(settings)) || ' espalier --help config lists them.'
+  throw new SettingError(`${place}: no setting called "${name}".${hint}`)
 }
 
 /** Checks one value; `or` says in words what else would have been possible. */

@@ -26,6 +26,12 @@ temperature = 0.5
 `
 
 describe('settings', () => {
+  it('that are wrong are all told at once', async () => {
+    const config = file('wrong.toml', 'gruop = 2\ntemperature = "hot"\n')
+    const wrong = resolveSettings({ config, flags: {} })
+    await expect(wrong).rejects.toThrow(/no setting called "gruop"[\s\S]*\n.*temperature: "hot"/)
+  })
+
   it('are laid over each other: default, file, profile, flag; each knows where it came from', async () => {
     const config = file('c.toml', toml)
     const { values, origins } = await resolveSettings({

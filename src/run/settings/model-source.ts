@@ -8,7 +8,7 @@ import { readModelFolder } from '@espalier/text/chat'
 import type { ReasoningFormat, ToolFormat } from '@espalier/text/parsers'
 import type { Policy } from '../../base/core/policy.ts'
 import { packageFolder } from '../../base/core/process/package-folder.ts'
-import { fetchModel } from './hub.ts'
+import { fetchModel } from './hub/tokenizer-files.ts'
 import { defaults } from './settings.ts'
 
 /** Where a model's tokenizer and template may come from. */

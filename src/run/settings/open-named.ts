@@ -34,7 +34,7 @@ export function needed<Name extends keyof Settings>(
   return value
 }
 
-/** What the system's codes mean where somebody named a file, a folder or a port. */
+/** What the system's codes mean if somebody named a file, a folder or a port. */
 const meanings: Readonly<Record<string, (path: string | undefined) => string>> = {
   ENOENT: path => `there is no file or folder ${path}${path ? nearSentence(path) : ''}`,
   EISDIR: (path = 'this') => `${path} is a folder; name a file`,

@@ -56,7 +56,7 @@ export async function openStrategy(
   if (strategy === 'step') {
     return { strategy: rollSteps({ history: stepHistory }), environment, topLogprobs }
   }
-  const branch = await openBranch(options.branch ?? 'fixed', renderer)
+  const branch = await makeBranch(options.branch ?? 'fixed', renderer)
   checkRoom(branch, leaves)
   return {
     strategy: rollTree({ branch, leaves, ...(reward && { reward }) }),
@@ -74,7 +74,7 @@ function checkRoom({ name, starts = 1 }: BranchPolicy, leaves: number): void {
   )
 }
 
-async function openBranch(name: string | BranchPolicy, renderer: Renderer): Promise<BranchPolicy> {
+async function makeBranch(name: string | BranchPolicy, renderer: Renderer): Promise<BranchPolicy> {
   if (typeof name !== 'string') return name
   if (!isUserPart(name)) {
     return await openNamed(`--branch ${name}`, () => openBranchPolicy(name, renderer.vocabulary))

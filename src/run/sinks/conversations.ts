@@ -116,7 +116,7 @@ export function argumentsOf(text: string): Readonly<Record<string, unknown>> {
   return { raw: text }
 }
 
-/** The text of an assistant message; empty where it only calls. */
+/** The text of an assistant message; empty if it only calls. */
 export function spoken(message: AssistantMessage): string {
   return textOf(message.content)
 }

@@ -45,7 +45,7 @@ export function promptLength({ row }: MemberRow): number {
   return row.origins.find(({ value }) => value === 'sampled')?.start ?? row.ids.length
 }
 
-/** The credit of each token of a row: advantage times weight and importance, 0 where it is not trained. */
+/** The credit of each token of a row: advantage times weight and importance, 0 if it is not trained. */
 export function tokenCredit({ row, member }: MemberRow): Float64Array {
   return isTrained(member) ? worthOf(row) : new Float64Array(row.ids.length)
 }
@@ -73,7 +73,7 @@ export function passagesWorth(passages: readonly Passage[]): number {
   )
 }
 
-/** The importance weights of a row that one trajectory trains; `undefined` where nothing is weighed. */
+/** The importance weights of a row that one trajectory trains; `undefined` if nothing is weighed. */
 export function rowImportance({ importance, passages }: Row): Float64Array | undefined {
   if (!importance) return undefined
   const own = importance.slice()

@@ -13,7 +13,7 @@ export interface Fields {
   has(name: string): boolean
   text(name: string): string
   number(name: string): number
-  /** A number, or `null` where there is none. */
+  /** A number, or `null` if there is none. */
   numberOrNull(name: string): number | null
   integer(name: string): number
   /** Token ids. */

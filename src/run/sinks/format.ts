@@ -29,6 +29,8 @@ export interface FormatOptions {
   readonly form: RowForm
   /** The loss they will be trained with, by our name of it. */
   readonly loss: string
+  /** In which order the sampling policy cuts, where that is known. */
+  readonly cuts?: readonly string[] | undefined
   /** Also write what depends on clocks and servers. */
   readonly volatile: boolean
   /** Where the format counts what it cannot carry. */
@@ -50,7 +52,7 @@ export interface Format {
   readonly summary: string
   /** What it has a place for; the rest is counted as lost. */
   readonly carries: readonly Feature[]
-  /** How its trainer reads rows; absent where no policy loss is computed from them. */
+  /** How its trainer reads rows; absent if no policy loss is computed from them. */
   readonly training?: Training
   /** Whether its trainer compares rewards itself; then members that were dropped from the loss only are written too. */
   readonly comparesRewards?: boolean

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { keepSecret } from '../../base/core/process/secrets.ts'
-import { openJsonBytes, writeJson } from './json-bytes.ts'
+import { makeJsonBytes, writeJson } from './json-bytes.ts'
 import { shortestFloat32 } from './number.ts'
 
-const text = (write: (json: ReturnType<typeof openJsonBytes>) => void): string => {
-  const json = openJsonBytes()
+const text = (write: (json: ReturnType<typeof makeJsonBytes>) => void): string => {
+  const json = makeJsonBytes()
   write(json)
   return Buffer.from(json.take()).toString()
 }

@@ -29,7 +29,7 @@ const zero = 48
 const letterE = 101
 
 /** Opens an empty text. */
-export function openJsonBytes(): JsonBytes {
+export function makeJsonBytes(): JsonBytes {
   let bytes = Buffer.allocUnsafe(1 << 16)
   let length = 0
 
@@ -61,9 +61,9 @@ export function openJsonBytes(): JsonBytes {
       length = putFloats(bytes, length, values)
     },
     take() {
-      const taken = bytes.subarray(0, length)
+      const written = bytes.subarray(0, length)
       length = 0
-      return taken
+      return written
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { Task } from '../../base/core/environment.ts'
 import type { ExportGroup, Format, FormatOptions, FormatWriter } from './format.ts'
-import { openJsonBytes, writeJson } from './json-bytes.ts'
+import { makeJsonBytes, writeJson } from './json-bytes.ts'
 
 /** What a format of lines is made from. */
 export interface LineFormat
@@ -24,7 +24,7 @@ export function lineFormat({ start, ...rest }: LineFormat): Format {
     ...rest,
     open(output, options): FormatWriter {
       const toLines = start(options)
-      const json = openJsonBytes()
+      const json = makeJsonBytes()
       return {
         async write(group) {
           let count = 0
@@ -43,7 +43,7 @@ export function lineFormat({ start, ...rest }: LineFormat): Format {
   }
 }
 
-/** The reference answer of a task, where it has one. */
+/** The reference answer of a task, if it has one. */
 export function answerOf({ data }: Task): string | null {
   if (typeof data !== 'object' || data === null || !('answer' in data)) return null
   const { answer } = data

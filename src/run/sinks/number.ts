@@ -5,7 +5,7 @@ const shift = 2 ** 30
 
 /**
  * The shortest decimal that reads back as the same 32-bit float, as `digits / 10^scale`, packed into
- * one number so that nothing is allocated for it: `digitsOf` and `scaleOf` take it apart. −1 where
+ * one number so that nothing is allocated for it: `digitsOf` and `scaleOf` take it apart. −1 if
  * the value is too large or too small for powers of ten that a double holds exactly.
  */
 export function shortestDecimal(value: number): number {
@@ -32,7 +32,7 @@ export function scaleOf(packed: number): number {
   return Math.floor(packed / shift)
 }
 
-/** The shortest decimal that reads back as the same 32-bit float; `null` where it is not finite. */
+/** The shortest decimal that reads back as the same 32-bit float; `null` if it is not finite. */
 export function shortestFloat32(value: number): string {
   if (!Number.isFinite(value)) return 'null'
   if (Number.isInteger(value)) return value === 0 ? '0' : String(value)

@@ -5,16 +5,16 @@ import type { LossReport } from './lost.ts'
 
 /**
  * What a trainer is told of the log-probabilities of an attempt: its `numbers`; `none`, in a file without any; or that
- * it is `untrained`, because it has none where others do.
+ * it is `untrained`, because it has none if others do.
  */
 export type Telling = 'numbers' | 'none' | 'untrained'
 
 /**
- * Opens the log-probabilities of a file. Trainers take them for all rows or for none, so the first attempt decides;
+ * Decides what a file tells of log-probabilities. Trainers take them for all rows or for none, so the first attempt decides;
  * those that differ are counted. With `needing`, the name of a format whose trainer needs them, a first attempt
  * without any is refused.
  */
-export function openTelling(lost: LossReport, needing?: string): (tree: Tree) => Telling {
+export function makeTelling(lost: LossReport, needing?: string): (tree: Tree) => Telling {
   let expected: boolean | undefined
   const toldOf = new WeakMap<Tree, Telling>()
   const decide = (tree: Tree): Telling => {
@@ -43,7 +43,7 @@ function withoutAny(format: string, tree: Tree): RefusedError {
   )
 }
 
-/** A row with the log-probabilities that its trainer gets: 0 where nothing is trained. */
+/** A row with the log-probabilities that its trainer gets: 0 if nothing is trained. */
 export interface NumberedRow {
   readonly member: MemberRow
   /** `null` in a file without any. */

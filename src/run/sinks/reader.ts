@@ -23,18 +23,18 @@ export interface ReadSpan {
 /** One token sequence of a trajectory; a rewrite starts the next. */
 export interface ReadPath {
   readonly ids: Int32Array
-  /** NaN where there is none. */
+  /** NaN if there is none. */
   readonly logprobs: Float32Array
   readonly spans: readonly ReadSpan[]
-  /** Under other policies, where they were asked; NaN where there is none. */
+  /** Under other policies, if they were asked; NaN if there is none. */
   readonly others?: OtherLogprobs
-  /** What its trained tokens are worth, and to whom; absent where the file does not say. */
+  /** What its trained tokens are worth, and to whom; absent if the file does not say. */
   readonly passages?: readonly Run<readonly ReadPassage[]>[]
   /** Which experts served its tokens, where the file says. */
   readonly experts?: RowExperts
-  /** Importance weights of its trained tokens, where the file has them; NaN where it has none. */
+  /** Importance weights of its trained tokens, where the file has them; NaN if it has none. */
   readonly importance?: Float64Array
-  /** Whether `passages` name all who share a token, so that equal tokens are one only where they say so. */
+  /** Whether `passages` name all who share a token, so that equal tokens are one only if they say so. */
   readonly namesAll?: boolean
 }
 

@@ -15,9 +15,9 @@ export interface TurnTokens {
   readonly pathIds: Int32Array
   readonly start: number
   readonly end: number
-  /** NaN where the policy gave none. */
+  /** NaN if the policy gave none. */
   readonly logprobs: Float32Array
-  /** 1 where this trajectory is the one that trains the token. */
+  /** 1 if this trajectory is the one that trains the token. */
   readonly mask: Uint8Array
   /** Advantage times weight of the tokens it trains; 0 elsewhere. */
   readonly credit: Float64Array

@@ -37,7 +37,7 @@ export function readWhere<Item>(text: string, known: WhereFields<Item>): (item: 
   if (text.length > longest) {
     throw new WhereError(`the condition has ${text.length} characters, more than ${longest}`)
   }
-  const reader = openReader(text, known)
+  const reader = makeReader(text, known)
   const evaluate = reader.either()
   reader.expectEnd()
   return item => evaluate(item) === true
@@ -61,7 +61,7 @@ function readTokens(text: string): readonly Token[] {
   return [...tokens, { kind: 'end', text: 'the end', at: text.length }]
 }
 
-function openReader<Item>(text: string, known: WhereFields<Item>) {
+function makeReader<Item>(text: string, known: WhereFields<Item>) {
   const tokens = readTokens(text)
   let next = 0
   const peek = (): Token => tokens[next]!

@@ -62,7 +62,7 @@ async function findIn(
   return ofTree.length > 1 ? { kind: 'tree', stored, tree: id } : undefined
 }
 
-/** Groups whose id ends with whole parts of this one, or, where it may be cut anywhere, begins or ends with it. */
+/** Groups whose id ends with whole parts of this one, or, if it may be cut anywhere, begins or ends with it. */
 function alike(reader: RunReader, id: string, isCutAnywhere: boolean): readonly string[] {
   const groups = [...reader.finishedGroups] as readonly string[]
   const ending = groups.filter(group => group.endsWith(`/${id}`))

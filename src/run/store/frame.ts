@@ -59,7 +59,7 @@ let single: FrameBuffer | undefined
 export interface FrameBuffer {
   /** Appends a frame; returns its size. A frame that cannot be encoded throws and leaves nothing behind. */
   add(frame: Frame | WrittenFrame): number
-  /** The same with a frame that is bytes already. */
+  /** Appends a frame that is bytes already; returns its size. */
   addBytes(frame: Buffer): number
   /** The bytes since the last clear; valid until the next. */
   bytes(): Buffer

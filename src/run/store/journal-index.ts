@@ -96,15 +96,15 @@ export interface IndexNotes {
   /** The byte that the notes reach. */
   readonly end: number
   add(frame: Frame, place: FramePlace): void
-  /** The same for a tree without its frame. */
+  /** Notes a tree without its frame. */
   addTree(cost: TreeCost, place: FramePlace): void
-  /** The same for trees that were noted by themselves and now lie behind this byte. */
+  /** Notes trees that were noted by themselves and now lie behind this byte. */
   addTrees(trees: readonly NotedTree[], offset: number): void
-  /** The same for a group as JSON. */
+  /** Notes a group from its record as JSON. */
   addGroup(record: string, place: FramePlace): void
   /** Writes the entries if there are enough, and forgets them; `onPart` gets them in any case. */
   write(onPart?: (part: Omit<IndexPart, 'mark'>) => void): Promise<void>
-  /** The same, once there is enough of it. */
+  /** Writes the entries once there are many, and forgets them; `onPart` gets them in any case. */
   writeFull(onPart?: (part: Omit<IndexPart, 'mark'>) => void): Promise<void>
 }
 
@@ -280,7 +280,7 @@ function costOf({ header, nodes, trajectories }: StoredTree, { arrays }: Frame):
   return { id: header.id, sampled, prompt }
 }
 
-/** The same for a loaded tree. */
+/** What a loaded tree cost. */
 export function costOfTree({ id, nodes, trajectories }: Tree): TreeCost {
   let sampled = 0
   let prompt = 0

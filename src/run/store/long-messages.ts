@@ -14,7 +14,7 @@ export function liftMessages(
   return liftWhere(messages, isLongMessage, lifting, path)
 }
 
-/** The same with calls of tools. */
+/** Calls of tools without their long texts, which are lifted out. */
 export function liftCalls(
   calls: readonly CallRecord[],
   lifting: Lifting,

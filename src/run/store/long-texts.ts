@@ -24,7 +24,7 @@ export class Lifting implements LeftOut {
   private path: (string | number)[] = []
   private known: Map<string, number> | undefined
 
-  /** The same value with `null` instead of its long texts; `path` leads to it. It is not changed itself. */
+  /** The value with `null` instead of its long texts; `path` leads to it. It is not changed itself. */
   lift<Value>(value: Value, ...path: TextPath): Value {
     this.path = [...path]
     return this.left(value) as Value

@@ -69,7 +69,7 @@ export interface Replay {
 }
 
 /** Begins to replay a record. */
-export function openReplay(record: AttemptRecord): Replay {
+export function makeReplay(record: AttemptRecord): Replay {
   return { record, isFaithful: true, hasDiverged: false }
 }
 

@@ -22,6 +22,16 @@ describe('H5: a run folder', () => {
     expect(readdirSync(parent)).toEqual([])
   })
 
+  it.runIf(process.platform === 'linux')('below /proc is refused, and at once', async () => {
+    await expect(createRun('/proc/nothing/below', newManifest('roll', {}))).rejects.toThrow('/proc')
+  })
+
+  it('is looked for in a folder of runs, which are named', async () => {
+    const parent = scratch()
+    await using _lock = await createRun(join(parent, 'mine'), newManifest('roll', {}))
+    await expect(readManifest(parent)).rejects.toThrow(`it holds runs: ${join(parent, 'mine')}`)
+  })
+
   it('that something was put into stays', async () => {
     const parent = join(scratch(), 'runs')
     {

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Isolation } from '../../base/core/environment.ts'
@@ -81,7 +81,7 @@ export async function nextRunFolder(parent = 'runs'): Promise<string> {
   return join(parent, String(Math.max(0, ...numbers) + 1).padStart(4, '0'))
 }
 
-/** A folder for a run that is about to begin. Disposing of it removes it where nothing was put into it. */
+/** A folder for a run that is about to begin. Disposing of it removes it if nothing was put into it. */
 export interface ClaimedFolder extends AsyncDisposable {
   readonly out: string
 }
@@ -114,10 +114,29 @@ export async function claimRunFolder(given?: string, parent = 'runs'): Promise<C
 /** Makes a folder and those above it; gives the first that was not there. */
 async function makeFolder(folder: string): Promise<string | undefined> {
   try {
-    return await mkdir(folder, { recursive: true })
+    return await makeLevels(resolve(folder))
   } catch (cause) {
     throw new StoreError(folder, { cause: (await whyNotIn(folder)) ?? cause })
   }
+}
+
+/** Makes what is missing, level by level: in `/proc`, Node's own way never ends. */
+async function makeLevels(folder: string): Promise<string | undefined> {
+  if (existsSync(folder)) {
+    // Says what is there if it is no folder.
+    await mkdir(folder, { recursive: true })
+    return undefined
+  }
+  const above = await makeLevels(dirname(folder))
+  const isOurs = await mkdir(folder).then(
+    () => true,
+    (cause: NodeJS.ErrnoException) => {
+      // Somebody else made it meanwhile.
+      if (cause.code === 'EEXIST') return false
+      throw cause
+    },
+  )
+  return above ?? (isOurs ? folder : undefined)
 }
 
 /**
@@ -174,7 +193,7 @@ export async function writeManifest(folder: string, manifest: RunManifest): Prom
   await replaceFile(path, `${JSON.stringify(written, null, 2)}\n`)
 }
 
-/** How many bytes a file has; undefined where there is none. */
+/** How many bytes a file has; undefined if there is none. */
 export function sizeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.size
 }
@@ -199,6 +218,13 @@ function whatInstead(folder: string): string {
   }
   if (isFile(folder)) return 'it is a file, and a run is a folder'
   if (existsSync(folder)) {
+    const runs = readdirSync(folder).filter(name => existsSync(join(folder, name, 'run.json')))
+    if (runs.length > 0) {
+      return `it holds runs: ${runs
+        .slice(-8)
+        .map(name => join(folder, name))
+        .join(', ')}`
+    }
     return 'it has no run.json. Runs lie in runs/ unless --out said otherwise'
   }
   return `there is no such folder. Runs lie in runs/ unless --out said otherwise.${nearFile(folder)}`

@@ -131,7 +131,7 @@ export interface StoredGroup {
 export interface RunReader extends AsyncDisposable {
   /** Finished groups in the run's own order: step, task, then id. */
   groups(): AsyncGenerator<StoredGroup>
-  /** The same without their trees, which are not read. */
+  /** The records of finished groups in the run's own order, without their trees, which are not read. */
   records(): readonly GroupRecord[]
   /** The tasks of finished groups, in the same order. */
   tasks(): readonly Task[]

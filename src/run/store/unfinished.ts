@@ -10,7 +10,7 @@ import {
   tokensOf,
 } from './attempt-record.ts'
 import { openCompactFile, type RecordedAttempt } from './compact-file.ts'
-import { openReplay, recording, replaying } from './replay-attempt.ts'
+import { makeReplay, recording, replaying } from './replay-attempt.ts'
 
 /**
  * Keeps what attempts sampled and observed before they are finished, so that a resumed run goes on
@@ -126,7 +126,7 @@ async function goOn(
   { strategy, kept, attempt }: Rolling,
   tell: (isContinued: boolean) => Promise<void> | undefined,
 ): Promise<Rolled> {
-  const replay = openReplay(record)
+  const replay = makeReplay(record)
   const tree = await strategy(replaying(kept, replay), attempt)
   await tell(!replay.hasDiverged)
   return replay.hasDiverged ? await strategy(kept, attempt) : tree

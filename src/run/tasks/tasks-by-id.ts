@@ -1,7 +1,7 @@
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { type ReadTasksOptions, readTasks, type TaskSource } from './tasks.ts'
 
-/** All tasks of a source by their ids; none where there is no source. */
+/** All tasks of a source by their ids; none if there is no source. */
 export async function tasksById(
   environment: Environment,
   source: TaskSource | undefined,

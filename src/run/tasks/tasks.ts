@@ -14,7 +14,7 @@ export type TaskSource<Data = unknown> =
   | Iterable<TaskInput<Data>>
   | AsyncIterable<TaskInput<Data>>
 
-/** A task's data, with an id of its own where it has one; otherwise its number is its id. */
+/** A task's data, with an id of its own if it has one; otherwise its number is its id. */
 export type TaskInput<Data> = Data & { readonly id?: string | number }
 
 /** Which of the tasks that an environment makes. */
@@ -77,7 +77,7 @@ function isPipe(path: string): boolean {
   return realpathSync(path) !== devNull
 }
 
-/** How many tasks a source holds, where that can be seen without reading them one by one. */
+/** How many tasks a source holds, if that can be seen without reading them one by one. */
 export async function countTasks(source: TaskSource<never>): Promise<number | undefined> {
   if (typeof source === 'number') return source
   if (typeof source !== 'string' || !existsSync(source) || isPipe(source)) return undefined
@@ -219,7 +219,7 @@ function parseJson(line: string, place: string): unknown {
   }
 }
 
-/** The numbers of a JSON text as they are written; none where all are short. */
+/** The numbers of a JSON text as they are written; none if all are short. */
 function numbersOf(json: string): readonly string[] {
   if (!/\d{16}|\d[eE]/.test(json)) return []
   return json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/[-\d][-+.\deE]*/g) ?? []

@@ -49,7 +49,7 @@ function addNumbers<Numbers extends object>(sum: Numbers, more: Numbers): void {
 
 const kinds: ReadonlySet<string> = new Set(['condensed', 'summary', 'condense-failed', 'recalled'])
 
-/** Counts a trajectory; gives nothing where nothing was condensed or recalled. */
+/** Counts a trajectory; gives nothing if nothing was condensed or recalled. */
 export function condenseFigures(tree: Tree, trajectory: Trajectory): CondenseFigures | undefined {
   if (!trajectory.events.some(({ kind }) => kinds.has(kind))) return undefined
   const sum = noCondensing()
@@ -90,7 +90,7 @@ function addRecalls({ recalls }: CondenseFigures, tree: Tree, { events, turns }:
     const { from, end } = turns[turn]!
     const next = turns[turn + 1]
     recalls.sampled += lengthTo(tree, end) - tree.nodes[from]!.start
-    // Where the context was condensed in between, the next turn stands on another path.
+    // If the context was condensed in between, the next turn stands on another path.
     const observed = next ? tree.nodes[next.from]!.start - lengthTo(tree, end) : 0
     recalls.observed += Math.max(0, observed)
   }

@@ -4,7 +4,7 @@ import { call, openByteRenderer, script } from '../../../test/rolling.ts'
 import type { Group } from '../../base/core/group.ts'
 import { environment } from '../../engine/environments/environment.ts'
 import { roll } from '../run/roll.ts'
-import { openCondenseReport } from './condense-report.ts'
+import { makeCondenseReport } from './condense-report.ts'
 import { countGroup } from './group-figures.ts'
 
 const renderer = await openByteRenderer()
@@ -46,7 +46,7 @@ async function rollTowns(condense?: string): Promise<readonly Group[]> {
 
 describe('openCondenseReport', () => {
   it('tells the ratio, recalls per trajectory, what they cost, and the reward with and without', async () => {
-    const report = openCondenseReport()
+    const report = makeCondenseReport()
     const groups = await rollTowns('keyword:boundary=blank-line')
     for (const group of groups) report.add(countGroup(group))
     const told = report.report()!
@@ -67,7 +67,7 @@ describe('openCondenseReport', () => {
   })
 
   it('has nothing to tell of a run that condenses nothing', async () => {
-    const report = openCondenseReport()
+    const report = makeCondenseReport()
     for (const group of await rollTowns()) report.add(countGroup(group))
     expect(report.report()).toBeUndefined()
   })

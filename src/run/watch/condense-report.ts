@@ -38,8 +38,8 @@ export interface CondenseReportBuilder {
 }
 
 /** Opens a report on condensing. */
-export function openCondenseReport(): CondenseReportBuilder {
-  const tally = openTally()
+export function makeCondenseReport(): CondenseReportBuilder {
+  const tally = makeTally()
   return {
     add({ endings, lengths, condensing = [] }) {
       for (let index = 0; index < lengths.length; index++) {
@@ -51,7 +51,7 @@ export function openCondenseReport(): CondenseReportBuilder {
   }
 }
 
-function openTally() {
+function makeTally() {
   return {
     all: 0,
     trajectories: 0,
@@ -61,7 +61,7 @@ function openTally() {
   }
 }
 
-type Tally = ReturnType<typeof openTally>
+type Tally = ReturnType<typeof makeTally>
 
 function addTrajectory(
   tally: Tally,

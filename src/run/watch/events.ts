@@ -53,7 +53,7 @@ export interface GroupEnd {
   readonly line?: string
 }
 
-/** Who makes the attempts of a run, where they are made elsewhere. */
+/** Who makes the attempts of a run, if they are made elsewhere. */
 export interface WorkersSeen {
   readonly kind: 'workers'
   readonly workers: readonly WorkerStatus[]
@@ -87,6 +87,24 @@ export interface StepEnd {
   readonly kind: 'step-end'
   readonly step: number
   readonly metrics: Readonly<Record<string, number>>
+  /** How rolling was ahead of it, where it may be. */
+  readonly ahead?: RolledAhead
+}
+
+/** How rolling was ahead of a step of learning. */
+export interface RolledAhead {
+  /** How many steps old training data may be. */
+  readonly maxStaleness: number
+  /** The steps that it was allowed to be ahead, by the measured times. */
+  readonly steps: number
+  /** Groups that came out for it, and the tasks of those that were too old. */
+  readonly groups: number
+  readonly stale: readonly string[]
+  /** Seconds of the step, and those of them that the trainer waited for the oldest while enough others were complete. */
+  readonly seconds: number
+  readonly held: number
+  /** How many steps of learning the slowest group of late took. */
+  readonly slowest: number
 }
 
 /** A step of training, or a measurement after it, as curves by their names. */

@@ -12,8 +12,8 @@ import { defaults, type Settings } from '../settings/settings.ts'
 import { readManifest, runPaths } from '../store/run-folder.ts'
 import type { EarlyStop, Listen, RunEvent, Together, Warned, WorkerStatus } from './events.ts'
 import { listenAll, tellTogether } from './events.ts'
-import { type GroupsTally, openRunTally } from './run-tally.ts'
-import { openSentinels } from './sentinels/open-sentinels.ts'
+import { type GroupsTally, makeRunTally } from './run-tally.ts'
+import { makeSentinels } from './sentinels/open-sentinels.ts'
 import type { SentinelContext } from './sentinels/sentinel.ts'
 import { openEventsFile } from './telemetry/events-file.ts'
 
@@ -64,7 +64,7 @@ export async function openObservers(
   const closing: AsyncDisposable[] = []
   const listeners: Listen[] = []
   const instruments: Instrument[] = []
-  const notes = openNotes(out)
+  const notes = makeNotes(out)
   let listener: Listen | undefined
   const all = (): Listen => {
     // Made once, because it is called with every sample.
@@ -97,7 +97,7 @@ export async function openObservers(
       notes.notices = notifier.counts
     }
     if (settings.sentinels ?? defaults.sentinels) {
-      const listen = openSentinels(context, warning => {
+      const listen = makeSentinels(context, warning => {
         tell(`WARNING ${warning.sentinel}: ${warning.message}. Likely: ${warning.likely}.`)
         tellAll(warning)
       })
@@ -122,7 +122,7 @@ interface Observer {
 }
 
 async function openServedMetrics(port: number, tell: (line: string) => void): Promise<Observer> {
-  const { openMetrics } = await import('./telemetry/prometheus.ts')
+  const { makeMetrics: openMetrics } = await import('./telemetry/prometheus.ts')
   const serveMetrics = await offered().serveMetrics()
   const { watchSamples } = await import('./telemetry/watch-samples.ts')
   const metrics = openMetrics()
@@ -149,7 +149,7 @@ async function openTracing(
   run: string,
 ): Promise<Observer & { readonly counts: ObserverNotes['spans'] }> {
   const { openExporter } = await import('./telemetry/otlp.ts')
-  const { openTraces } = await import('./telemetry/traces.ts')
+  const { makeTraces: openTraces } = await import('./telemetry/traces.ts')
   const exporter = openExporter(exporterOf(url, run))
   const { listen, instrument } = openTraces(run, exporter)
   return { listen, instrument, closes: exporter, counts: exporter.counts }
@@ -177,7 +177,7 @@ async function openNotices(
   tell: (line: string) => void,
 ) {
   if (notify.length === 0) return undefined
-  const { openChannel } = await import('./notify/channels.ts')
+  const { makeChannel: openChannel } = await import('./notify/channels.ts')
   const { openNotifier } = await import('./notify/notifier.ts')
   const channels = await Promise.all(
     notify.map(each => openNamed(undefined, () => openChannel(each, process.env))),
@@ -187,8 +187,8 @@ async function openNotices(
   return openNotifier({ run, channels, redact: withoutLikelySecrets, tell })
 }
 
-function openNotes(run: string) {
-  const tally = openRunTally(run)
+function makeNotes(run: string) {
+  const tally = makeRunTally(run)
   const warnings: Omit<Warned, 'kind'>[] = []
   const clock = new Set<string>()
   let retries = 0

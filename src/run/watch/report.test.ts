@@ -3,7 +3,7 @@ import { type PlainTree, plainTree } from '../../../test/plain-tree.ts'
 import type { Group } from '../../base/core/group.ts'
 import type { GroupId } from '../../base/core/ids.ts'
 import type { Gradable } from '../../base/core/trajectory.ts'
-import { openReport } from './report.ts'
+import { makeReport } from './report.ts'
 import { openCounter, openSlowest } from './tallies.ts'
 
 function groupOf(
@@ -30,7 +30,7 @@ function failing(message: string): Group {
 
 describe('a report', () => {
   it('adds up success, rewards, outcomes, failures, filters, tools, costs and fidelity', () => {
-    const builder = openReport()
+    const builder = makeReport()
     const truncated = { kind: 'truncated', limit: 'turns' } as const
     builder.add(
       groupOf([
@@ -60,12 +60,12 @@ describe('a report', () => {
   })
 
   it('of nothing says so without dividing by it', () => {
-    expect(openReport().report()).toMatchObject({ groups: 0, success: null, reward: null })
+    expect(makeReport().report()).toMatchObject({ groups: 0, success: null, reward: null })
   })
 
   it('counts stale tokens within a step, and tokens of trees that mix versions', () => {
     const at = (version: number) => ({ sampled: { version: { from: version, to: version } } })
-    const builder = openReport()
+    const builder = makeReport()
     builder.add(
       groupOf(
         [

@@ -1,12 +1,13 @@
 import type { Group } from '../../base/core/group.ts'
-import { attemptMeans } from '../../base/math/attempts.ts'
-import { type Interval, wilsonInterval } from '../../base/math/intervals.ts'
+import { attemptMeans, succeeds } from '../../base/math/attempts.ts'
+import { type Cluster, clusteredInterval } from '../../base/math/bounds/clustered.ts'
+import type { Interval } from '../../base/math/intervals.ts'
 import { deviation, mean, quantile } from '../../base/math/statistics.ts'
-import { type CondenseReport, openCondenseReport } from './condense-report.ts'
+import { type CondenseReport, makeCondenseReport } from './condense-report.ts'
 import { type GroupFigures, groupFiguresOf } from './group-figures.ts'
 import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
 import { addFork, type ForkCost, type ToolFigures } from './tree-figures.ts'
-import { openVersionTally, type VersionReport } from './version-tally.ts'
+import { makeVersionTally, type VersionReport } from './version-tally.ts'
 
 /** A number over many trajectories. */
 export interface Spread {
@@ -77,15 +78,15 @@ export interface Report {
 
 /** Adds up groups; nothing but numbers is kept of them. */
 export interface ReportBuilder {
-  /** Adds a group; its trees are looked into where nobody has counted them. */
+  /** Adds a group; its trees are looked into if nobody has counted them. */
   add(group: Group): void
   report(): Report
 }
 
 /** Opens a report. @default successAt 1 */
-export function openReport({ successAt = 1 }: { readonly successAt?: number } = {}): ReportBuilder {
-  const tally = openTally(successAt)
-  const condensing = openCondenseReport()
+export function makeReport({ successAt = 1 }: { readonly successAt?: number } = {}): ReportBuilder {
+  const tally = makeTally(successAt)
+  const condensing = makeCondenseReport()
   return {
     add(group) {
       const figures = groupFiguresOf(group)
@@ -99,14 +100,14 @@ export function openReport({ successAt = 1 }: { readonly successAt?: number } = 
   }
 }
 
-function openTally(successAt: number) {
+function makeTally(successAt: number) {
   return {
     successAt,
     groups: 0,
     trees: 0,
     contrast: 0,
-    /** Per tree: the share of its endings that succeeded. */
-    attempts: [] as number[],
+    /** Per group with a reward: the share of its attempts that succeeded. */
+    attempts: [] as Cluster[],
     rewards: [] as number[],
     parts: new Map<string, { scores: number[]; weight: number }>(),
     outcomes: openCounter(),
@@ -122,13 +123,13 @@ function openTally(successAt: number) {
     cached: 0,
     seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
     slowest: openSlowest(),
-    versions: openVersionTally(),
+    versions: makeVersionTally(),
     fidelity: openCounter(),
     untempered: openCounter(),
   }
 }
 
-type Tally = ReturnType<typeof openTally>
+type Tally = ReturnType<typeof makeTally>
 
 function addGroup(tally: Tally, figures: GroupFigures, step: number | undefined): void {
   const { endings, versions, seconds } = figures
@@ -163,9 +164,10 @@ function addRewards(tally: Tally, { endings, parts }: GroupFigures): void {
   const succeeded = endings.map(([tree, share, reward]) => ({
     tree,
     share,
-    value: Number(reward >= tally.successAt - 1e-9),
+    value: Number(succeeds(reward, tally.successAt)),
   }))
-  tally.attempts.push(...attemptMeans(succeeded))
+  const shares = attemptMeans(succeeded)
+  if (shares.length > 0) tally.attempts.push({ share: mean(shares), trials: shares.length })
   for (const [, , reward] of endings) tally.rewards.push(reward)
   for (const [name, score, weight] of parts) {
     const part = tally.parts.get(name) ?? { scores: [], weight }
@@ -184,8 +186,8 @@ function addTool(tally: Tally, { tool, calls, seconds, problems }: ToolFigures):
 }
 
 function toReport(tally: Tally): Report {
-  const { rewards, attempts, successAt } = tally
-  const successes = attempts.reduce((sum, share) => sum + share, 0)
+  const { rewards, successAt } = tally
+  const attempts = tally.attempts.toSorted((a, b) => a.share - b.share || a.trials - b.trials)
   return {
     groups: tally.groups,
     trees: tally.trees,
@@ -194,8 +196,8 @@ function toReport(tally: Tally): Report {
       rewards.length === 0 || isShownOnly(tally)
         ? null
         : {
-            rate: successes / attempts.length,
-            interval: wilsonInterval(successes, attempts.length),
+            rate: mean(attempts.map(({ share }) => share)),
+            interval: clusteredInterval(attempts),
             at: successAt,
           },
     reward:

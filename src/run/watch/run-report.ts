@@ -4,7 +4,7 @@ import { type RunManifest, readManifest, replaceFile, runPaths } from '../store/
 import { openRunReader } from '../store/store.ts'
 import type { ObserverNotes } from './observe.ts'
 import type { Report } from './report.ts'
-import { type GroupsTally, type MeasuredStep, openGroupsTally, successAtIn } from './run-tally.ts'
+import { type GroupsTally, type MeasuredStep, makeGroupsTally, successAtIn } from './run-tally.ts'
 
 /** The report of a run folder: what it is, and its results. */
 export interface RunReport
@@ -24,7 +24,7 @@ export async function reportRun(
   options: { readonly successAt?: number } = {},
 ): Promise<RunReport> {
   const { config } = await readManifest(run)
-  const tally = openGroupsTally(options.successAt ?? successAtIn(config))
+  const tally = makeGroupsTally(options.successAt ?? successAtIn(config))
   await using reader = await openRunReader(run)
   for await (const { group } of reader.groups()) tally.add(group)
   return await describedRun(run, tally)

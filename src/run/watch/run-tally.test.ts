@@ -9,7 +9,7 @@ import type { Gradable } from '../../base/core/trajectory.ts'
 import { newManifest } from '../store/manifest.ts'
 import { createRun, runPaths } from '../store/run-folder.ts'
 import { writeReport } from './run-report.ts'
-import { openGroupsTally, openRunTally, type RunTally } from './run-tally.ts'
+import { makeGroupsTally, makeRunTally, type RunTally } from './run-tally.ts'
 
 function groupOf(reward: number, id = `group-${reward}`, step?: number): Group {
   const tree = plainTree({ calls: [{ tool: reward > 0.4 ? 'look' : 'ask' }] })
@@ -31,7 +31,7 @@ async function begun(
   const run = join(await mkdtemp(join(tmpdir(), 'espalier-tally-')), 'run')
   const lock = await createRun(run, newManifest('roll', { successAt: 0.5 }))
   await lock[Symbol.asyncDispose]()
-  const tally = openRunTally(run)
+  const tally = makeRunTally(run)
   tally.listen({ kind: 'run-start', run, command: 'roll', finished })
   return { run, tally }
 }
@@ -65,7 +65,7 @@ it('knows when it has not seen all of a run', async () => {
 it('comes to the same numbers in whatever order groups end', () => {
   const groups = [0.1, 0.2, 0.3, 0.7, 1e-9, 0.4].map(reward => groupOf(reward))
   const reportOf = (order: readonly Group[]) => {
-    const tally = openGroupsTally()
+    const tally = makeGroupsTally()
     for (const group of order) tally.add(group)
     const { slowest: _, ...report } = tally.report()
     return JSON.stringify(report)

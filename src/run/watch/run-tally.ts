@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type Group, isHeldOut, isOfAnother } from '../../base/core/group.ts'
 import { type RunManifest, runPaths } from '../store/run-folder.ts'
 import type { Listen } from './events.ts'
-import { openReport, type Report, type ReportBuilder } from './report.ts'
+import { makeReport, type Report, type ReportBuilder } from './report.ts'
 
 /** Held-out tasks as they went after a step of training; 0 is before the first. */
 export interface MeasuredStep extends Pick<Report, 'success' | 'reward' | 'trajectories'> {
@@ -16,8 +16,8 @@ export interface GroupsTally {
 }
 
 /** Opens a tally of groups. @default successAt 1 */
-export function openGroupsTally(successAt = 1): GroupsTally {
-  const open = (): ReportBuilder => openReport({ successAt })
+export function makeGroupsTally(successAt = 1): GroupsTally {
+  const open = (): ReportBuilder => makeReport({ successAt })
   const learned = open()
   const heldOut = new Map<number, ReportBuilder>()
   const builderOf = (group: Group): ReportBuilder => {
@@ -59,12 +59,12 @@ export interface RunTally {
 }
 
 /** Opens the tally of a run that is about to begin, or to go on. */
-export function openRunTally(run: string): RunTally {
+export function makeRunTally(run: string): RunTally {
   let tally: GroupsTally | undefined
   const add: Listen = event => {
     if (event.kind === 'run-start') {
       // Groups finished before a resume cause no events.
-      tally = event.finished === 0 ? openGroupsTally(successAtOf(run)) : undefined
+      tally = event.finished === 0 ? makeGroupsTally(successAtOf(run)) : undefined
       // Groups of seats with other players are stored without an event.
     } else if (event.kind === 'tree-end' && event.isOther) tally = undefined
     else if (event.kind === 'group-end') tally?.add(event.group)

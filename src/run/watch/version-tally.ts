@@ -19,7 +19,7 @@ export interface VersionTally {
 }
 
 /** Opens a tally; groups without a step count as one step. */
-export function openVersionTally(): VersionTally {
+export function makeVersionTally(): VersionTally {
   const tokens = openCounter()
   const steps = new Map<number, Map<number, number>>()
   let mixed = 0

@@ -105,7 +105,7 @@ function readCopy(rest: string, workingFolder: string): Step {
 interface Staging {
   readonly context: string
   readonly into: string
-  /** What is left out of a folder that holds it; it is copied only where it is named itself. */
+  /** What is left out of a folder that holds it; it is copied only if it is named itself. */
   readonly hidden: readonly string[]
 }
 

@@ -146,7 +146,7 @@ function tryJson(text: string): unknown {
   }
 }
 
-/** The summary that pytest prints with `-rA`: 1 where all tests passed. */
+/** The summary that pytest prints with `-rA`: 1 if all tests passed. */
 function passedAll(task: TaskFolder, printed: string): number {
   const count = (word: string): number =>
     [...printed.matchAll(new RegExp(`^${word} \\S+::`, 'gm'))].length

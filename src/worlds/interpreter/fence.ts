@@ -1,6 +1,6 @@
 /** A block of code between fences. */
 export interface Fenced {
-  /** The first word behind the opening fence, in small letters; '' where there is none. */
+  /** The first word behind the opening fence, in small letters; '' if there is none. */
   readonly tag: string
   readonly code: string
 }

@@ -24,7 +24,7 @@ export interface InterpreterOptions extends Partial<InterpreterLimits> {
   readonly workers?: number
   /** Processes of a language kept ready. @default 1 */
   readonly warm?: number
-  /** Whether code is refused where the system cannot keep it from network and files. @default 'wanted' */
+  /** Whether code is refused if the system cannot keep it from network and files. @default 'wanted' */
   readonly walls?: 'required' | 'wanted'
 }
 

@@ -25,7 +25,7 @@ export interface Installed {
 
 const packages = { python: 'pyodide', javascript: 'quickjs-emscripten' } as const
 
-/** Finds the package that runs a language; where it is missing, says the line that installs it. */
+/** Finds the package that runs a language; if it is missing, says the line that installs it. */
 export function findInstalled(
   language: Language,
   resolve: (name: string) => string = createRequire(import.meta.url).resolve,

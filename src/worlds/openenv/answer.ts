@@ -106,7 +106,7 @@ export function calledOf(observation: unknown): unknown {
   return mcpResult(result)
 }
 
-/** The result of an MCP call as text where it is one. */
+/** The result of an MCP call as text if it is one. */
 export function mcpResult(result: unknown): unknown {
   const { success, data } = callResult.safeParse(result)
   if (!success || !data.content) return result

@@ -9,7 +9,7 @@ export interface ServerCard {
   readonly action: JsonSchema
   readonly observation: JsonSchema
   readonly resetObservation: JsonSchema
-  /** How many tasks each split has; none where the server has no task API. */
+  /** How many tasks each split has; none if the server has no task API. */
   readonly splits: ReadonlyMap<string, number>
 }
 

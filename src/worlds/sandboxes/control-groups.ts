@@ -71,7 +71,7 @@ function findFirst(): readonly Place[] {
   })
 }
 
-/** The second version allows groups beside this one only, where nothing bounds this one itself. */
+/** The second version allows groups beside this one only, if nothing bounds this one itself. */
 function findSecond(): readonly Place[] {
   const line = lines().find(each => each.startsWith('0::'))
   if (line === undefined) return []
@@ -96,7 +96,7 @@ function readOr(path: string, otherwise: string): string {
 /** Groups whose last process had not quite ended when they were to be removed. */
 const left = new Set<string>()
 
-/** Makes a group with these limits; undefined where the system does not let us. */
+/** Makes a group with these limits; undefined if the system does not let us. */
 export function makeGroup(limits: Limits): ControlGroup | undefined {
   sweep()
   const name = `espalier-${process.pid}-${randomBytes(6).toString('hex')}`

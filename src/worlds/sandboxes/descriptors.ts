@@ -36,7 +36,7 @@ function inheritedDescriptors(): readonly number[] {
     })
 }
 
-/** Empty where it was closed since the folder was read. */
+/** Empty if it was closed since the folder was read. */
 function readInfo(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -9,7 +9,7 @@ export interface RunOptions {
   readonly seconds: number
   /** Bytes that are kept of its output and of its complaints, each. */
   readonly outputBytes: number
-  /** Bytes that are kept of its complaints, where that is another number. @default outputBytes */
+  /** Bytes that are kept of its complaints, if that is another number. @default outputBytes */
   readonly complaintBytes?: number
   readonly signal?: AbortSignal
 }
@@ -68,7 +68,7 @@ export async function runInside(
 // A timer's delay is a 32-bit number of milliseconds.
 const longestDelay = 2 ** 31 - 1
 
-/** Ends a process with all that it started; what is left of its group, where it has ended already. */
+/** Ends a process with all that it started; what is left of its group, if it has ended already. */
 function endGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid!, 'SIGKILL')

@@ -54,7 +54,7 @@ export function openSandbox(options: SandboxOptions = {}): Sandbox {
       const words = endWithParent(enclose(enclosed, inside.words), walls, group)
       const child = spawn(words[0]!, words.slice(1), {
         env: inside.variables,
-        // Where there is a new root, the folder is entered inside it.
+        // If there is a new root, the folder is entered inside it.
         cwd: walls.files ? '/' : workingFolder,
         stdio: ['pipe', 'pipe', 'pipe', ...coveredDescriptors()],
         // A group of its own: Ctrl-C is for this program alone, and without walls all of it is ended at once.

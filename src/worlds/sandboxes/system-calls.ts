@@ -81,7 +81,7 @@ syscall($prctl + 0, 38, 1, 0, 0, 0);
 syscall($seccomp + 0, 1, 0, pack('S x6 P', length($bytes) / 8, $bytes)) == 0 or exit 126;
 exec { $command[0] } @command or exit 127`
 
-/** The words that stand before a command so that it runs under the filter, where there is a Perl to do it. */
+/** The words that stand before a command so that it runs under the filter, if there is a Perl to do it. */
 export function filterWords(): readonly string[] {
   const processor = processors[process.arch]
   const bytes = filterBytes()
@@ -98,7 +98,7 @@ export function filterProbe(): readonly string[] {
   return ['perl', '-e', script]
 }
 
-/** What the probe prints where it does. */
+/** What the probe prints if it does. */
 export const filterHolds = `0 ${noSuchFamily} ${noSuchCall}`
 
 let file: string | undefined

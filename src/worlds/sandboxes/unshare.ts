@@ -46,7 +46,7 @@ function newRootScript(enclosed: Enclosed): string {
     bindFunction,
     ...['null', 'zero', 'random', 'urandom'].map(name => `bind /dev/${name}`),
     'mount -t proc -o ro proc proc 2>/dev/null || true',
-    // Their names say what the operator has, even where they cannot be read.
+    // Their names say what the operator has, even if they cannot be read.
     ...namesOfKeys.map(name => `[ ! -e .${name} ] || mount --bind dev/null .${name}`),
     ...bound.map(showPath),
     lockBound,

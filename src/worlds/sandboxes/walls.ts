@@ -8,7 +8,7 @@ import { plainVariables } from './variables.ts'
 
 /** The walls between a process inside and this machine. */
 export interface Walls {
-  /** What builds them; undefined where nothing can. */
+  /** What builds them; undefined if nothing can. */
   readonly by: 'unshare' | 'bubblewrap' | undefined
   /** No network and no socket of this machine can be reached. */
   readonly network: boolean
@@ -74,7 +74,7 @@ export function findBuilder(): Builder {
   return found
 }
 
-/** The same walls with all that makes them stronger here. */
+/** A builder of walls with all that makes them stronger on this machine. */
 function strengthened(builder: Builder): Builder {
   const bounds = boundsHere()
   const processCount = builder.walls.processCount || bounds.processes
@@ -106,7 +106,7 @@ function works(builder: Builder): boolean {
   return outputInside(builder, ['/bin/sh', '-c', test]) === 'inside\n'
 }
 
-/** What a command prints inside; undefined where it does not run. */
+/** What a command prints inside; undefined if it does not run. */
 function outputInside({ enclose }: Builder, inside: readonly string[]): string | undefined {
   const enclosed: Enclosed = {
     readable: [],
@@ -121,7 +121,7 @@ function outputInside({ enclose }: Builder, inside: readonly string[]): string |
   return status === 0 ? stdout : undefined
 }
 
-/** Without namespaces: limits where there is a shell that sets them. */
+/** Without namespaces: limits if there is a shell that sets them. */
 export function withoutWalls(): Builder {
   const hasLimits = process.platform !== 'win32'
   return {

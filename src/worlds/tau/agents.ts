@@ -17,7 +17,7 @@ export type AgentKind = (typeof agentKinds)[number]
 export interface TauAgent {
   readonly kind: AgentKind
   readonly system: string
-  /** Tools to offer natively; none where the prompt itself describes them. */
+  /** Tools to offer natively; none if the prompt itself describes them. */
   readonly tools: readonly ToolDefinition[]
   /** The action a message asks for; raises what the original raises. */
   toAction(message: AssistantMessage): TauAction

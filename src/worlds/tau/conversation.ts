@@ -19,7 +19,7 @@ export interface ConversationParts {
   readonly agent: TauAgent
   readonly user: User
   readonly data: TauTaskData
-  /** Of the model that plays the user, where it is known. */
+  /** Of the model that plays the user, if it is known. */
   readonly price?: UserPrice
   readonly clock?: () => number
 }

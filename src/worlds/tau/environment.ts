@@ -16,7 +16,7 @@ import type { TauDomain } from './domain.ts'
 import { splitsFrom } from './options.ts'
 import type { TauReport, UserPrice } from './report.ts'
 import type { TauTask, TauTaskData } from './task.ts'
-import { openTauWorld } from './world.ts'
+import { makeTauWorld } from './world.ts'
 
 /** How tau-bench is played. */
 export interface TauEnvironmentOptions {
@@ -129,7 +129,7 @@ async function openWorld(
       { role: 'system', content: system },
       { role: 'user', content: words },
     ],
-    world: openTauWorld(domain, task, { fixed }),
+    world: makeTauWorld(domain, task, { fixed }),
     agent,
     user,
     data,

@@ -4,7 +4,7 @@ import type { PythonDict, PythonKey, PythonValue } from '@espalier/text/python'
 const LONGEST_NAME = 40
 
 /**
- * The same value with the engine's own copy of every short text in it. Texts cut out of a file are
+ * A copy of a value in which equal short texts are one text of the engine. Texts cut out of a file are
  * compared letter by letter when something is looked up by them; interned ones are compared at once.
  */
 export function intern(value: PythonValue, known = new Map<string, string>()): PythonValue {

@@ -8,13 +8,13 @@ import { loadTau, packTau } from './load.ts'
 import { fillTemplate, readAssignment, readTemplates } from './python-source.ts'
 import { taskToPython } from './results.ts'
 import type { TauTask } from './task.ts'
-import { openTauWorld } from './world.ts'
+import { makeTauWorld } from './world.ts'
 
 const root = 'test/fixtures/tau-checkout'
 
 const essence = (domain: TauDomain): unknown => ({
   ...domain,
-  tables: openTauWorld(domain, domain.tasks.test?.[0] as TauTask).hash(),
+  tables: makeTauWorld(domain, domain.tasks.test?.[0] as TauTask).hash(),
   tasks: Object.entries(domain.tasks).map(([split, tasks]) => [
     split,
     dumps(tasks.map(taskToPython)),

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { TauDomain } from './domain.ts'
 import { loadTau } from './load.ts'
 import type { TauTask } from './task.ts'
-import { openTauWorld, type TauWorld } from './world.ts'
+import { makeTauWorld, type TauWorld } from './world.ts'
 
 const root = 'test/fixtures/tau-checkout'
 let domains: Record<'retail' | 'airline', TauDomain>
@@ -20,7 +20,7 @@ beforeAll(async () => {
 function both(name: 'retail' | 'airline'): [faithful: TauWorld, fixed: TauWorld] {
   const domain = domains[name]
   const task = domain.tasks.test?.[0] as TauTask
-  return [openTauWorld(domain, task), openTauWorld(domain, task, { fixed: true })]
+  return [makeTauWorld(domain, task), makeTauWorld(domain, task, { fixed: true })]
 }
 
 function call(world: TauWorld, name: string, kwargs: object): string {

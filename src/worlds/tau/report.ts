@@ -14,7 +14,7 @@ export type TauReport = {
   readonly source: string
   /** What the original counts: the user's last reply; null before the end, or without a price. */
   readonly user_cost: number | null
-  /** tau-bench's own account of the reward; null where the conversation did not come to its end. */
+  /** tau-bench's own account of the reward; null if the conversation did not come to its end. */
   readonly reward_info: Json
   /** Why the original would have broken off here. */
   readonly error: string | null

@@ -6,7 +6,7 @@ import type { TauAction, TauTask } from './task.ts'
 export function toInfo(parts: {
   readonly task: TauTask
   readonly source: string
-  /** Of the user's last reply; absent where no price is known. */
+  /** Of the user's last reply; absent if no price is known. */
   readonly userCost: number | undefined
   readonly reward: TauReward | undefined
 }): PythonDict {

@@ -165,7 +165,7 @@ function isPlain(text: string): boolean {
   return true
 }
 
-/** The same text as `dumps`, faster for most scalars. */
+/** A scalar as `dumps` writes it, faster for most. */
 function scalarText(value: PythonValue): string {
   if (typeof value === 'string') return isPlain(value) ? `"${value}"` : dumps(value)
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)

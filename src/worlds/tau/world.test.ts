@@ -7,7 +7,7 @@ import { canonical } from './canonical.ts'
 import type { TauDomain } from './domain.ts'
 import { loadTau } from './load.ts'
 import type { TauAction, TauTask } from './task.ts'
-import { openTauWorld, type TauWorld, type TauWorldOptions } from './world.ts'
+import { makeTauWorld, type TauWorld, type TauWorldOptions } from './world.ts'
 
 const root = 'test/fixtures/tau-checkout'
 let retail: TauDomain
@@ -27,7 +27,7 @@ const taskOf = (domain: TauDomain, split: string, index: number): TauTask =>
   domain.tasks[split]?.[index] as TauTask
 
 const open = (domain: TauDomain, options: TauWorldOptions = {}): TauWorld =>
-  openTauWorld(domain, taskOf(domain, 'test', 0), options)
+  makeTauWorld(domain, taskOf(domain, 'test', 0), options)
 
 function call(world: TauWorld, name: string, kwargs: object | string): string {
   const text = typeof kwargs === 'string' ? kwargs : JSON.stringify(kwargs)
@@ -45,7 +45,7 @@ const everything = (): (readonly [TauDomain, string, TauTask])[] =>
 describe('reward', () => {
   it('is 1 for the actions of the task itself, with its outputs said', () => {
     for (const [domain, , task] of everything()) {
-      const world = openTauWorld(domain, task)
+      const world = makeTauWorld(domain, task)
       for (const each of task.actions) world.step(each)
       const said = `It is ${task.outputs.join(' and ').toUpperCase()}, as you know.`
       world.step({ name: 'respond', kwargs: new Map([['content', said]]) })
@@ -55,7 +55,7 @@ describe('reward', () => {
 
   it('is 0 where the database is wrong, and says what it should have been', () => {
     const task = taskOf(retail, 'train', 0)
-    const world = openTauWorld(retail, task)
+    const world = makeTauWorld(retail, task)
     const { reward, info } = world.calculateReward()
     expect(reward).toBe(0)
     expect(info).toEqual({ r_actions: 0, gt_data_hash: world.hash() })
@@ -64,10 +64,10 @@ describe('reward', () => {
 
   it('takes commas out of what was said, and is 0 where an output is missing', () => {
     const task = { ...taskOf(retail, 'dev', 0), outputs: ['1234', 'Bus'] }
-    const world = openTauWorld(retail, task)
+    const world = makeTauWorld(retail, task)
     world.step(action('respond', '{"content": "1,234 by bus"}'))
     expect(world.fork().calculateReward().reward).toBe(1)
-    const other = openTauWorld(retail, { ...task, outputs: ['1,234'] })
+    const other = makeTauWorld(retail, { ...task, outputs: ['1,234'] })
     other.step(action('respond', '{"content": "1,234"}'))
     const { reward, info } = other.calculateReward()
     expect([reward, info]).toEqual([0, { r_outputs: 0, outputs: new Map([['1,234', false]]) }])

@@ -38,7 +38,7 @@ const groundTruths = {
 }
 
 /** Opens a world for a task: microseconds, whatever the size of the database. */
-export function openTauWorld(
+export function makeTauWorld(
   domain: TauDomain,
   task: TauTask,
   options: TauWorldOptions = {},

@@ -58,7 +58,7 @@ function keyText(key: Value): string {
   return typeof known === 'string' ? known : dumps(plain(known))
 }
 
-/** The records of a table of a database, or `undefined` where it is one record as a whole. */
+/** The records of a table of a database, or `undefined` if it is one record as a whole. */
 function recordsOf(table: Value): Dict | undefined {
   if (table instanceof Map) return table
   const data = table instanceof Instance ? table.fields.get('data') : undefined
@@ -227,7 +227,7 @@ export class DatabaseImage {
     return this.#loaded.has(place)
   }
 
-  /** The text of a record as it was loaded; `null` where there was none. First asked for in the root state. */
+  /** The text of a record as it was loaded; `null` if there was none. First asked for in the root state. */
   loadedText(place: string): string | null {
     let text = this.#loaded.get(place)
     if (text === undefined) {

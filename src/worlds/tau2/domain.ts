@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { parseJson } from '@espalier/text/python'
 import { Checkout, type CheckoutOptions, domainPath } from './data/checkout.ts'
-import { type KnowledgeBase, loadKnowledgeBase, openKnowledgeKit } from './data/knowledge.ts'
+import { type KnowledgeBase, loadKnowledgeBase, makeKnowledgeKit } from './data/knowledge.ts'
 import { bankingPolicy, telecomPolicy } from './data/policy.ts'
 import { rebuildTelecomTasks } from './data/rebuild-telecom.ts'
 import { DatabaseImage } from './database.ts'
@@ -9,7 +9,7 @@ import { frameworkModules, readDataFile } from './framework.ts'
 import { call } from './program/call.ts'
 import type { Modules } from './program/imports.ts'
 import { validateModel } from './program/models/pydantic.ts'
-import { openProgram } from './program/program.ts'
+import { loadProgram } from './program/program.ts'
 import { type Instance, ProgramClass, type Value } from './program/values.ts'
 import { type Version, Versions } from './program/versions.ts'
 import { readTask, readTasks, type Tau2Task } from './task.ts'
@@ -128,7 +128,7 @@ export class Tau2Domain {
       )
     }
     const read = (path: string): string => this.checkout.data(path)
-    this.program = openProgram({
+    this.program = loadProgram({
       source: name => this.checkout.source(name),
       modules: frameworkModules(read),
       randomHex: () => this.#draw(),
@@ -162,7 +162,7 @@ export class Tau2Domain {
       readDataFile(read, domainPath(folder, database)),
     )
     if (this.knowledge)
-      return openKnowledgeKit(this.program, {
+      return makeKnowledgeKit(this.program, {
         database: loaded,
         retrieval: this.retrieval,
         knowledge: this.knowledge,

@@ -82,7 +82,7 @@ export interface EvaluationOptions {
   readonly solo?: boolean
   /** Whether a tool's answer that differs from the recorded one is an error. @default true */
   readonly strict?: boolean
-  /** Judges assertions; asked only where a task needs it. */
+  /** Judges assertions; asked only if a task needs it. */
   readonly judge?: Judge
 }
 

@@ -56,7 +56,7 @@ async function openTau2(read: Options, services: TauServices): Promise<Environme
     retrieval,
     ...(predecessor !== undefined && { predecessor }),
   })
-  const judge = await openJudge(read, services)
+  const judge = await makeJudge(read, services)
   requireJudge(domain, read, judge)
   const environment = tau2Environment({
     domain,
@@ -86,7 +86,7 @@ function requireJudge(
   )
 }
 
-async function openJudge(
+async function makeJudge(
   { judge }: Options,
   { openSpeaker }: TauServices,
 ): Promise<Judge | undefined> {

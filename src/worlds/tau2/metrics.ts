@@ -16,7 +16,7 @@ export interface MeasuredRun {
 export interface Tau2Metrics {
   readonly avg_reward: number
   readonly pass_hat_ks: Readonly<Record<number, number>>
-  /** NaN where no attempt has a cost. */
+  /** NaN if no attempt has a cost. */
   readonly avg_agent_cost: number
   readonly total_simulations: number
   readonly total_tasks: number

@@ -56,7 +56,7 @@ export class Prompts {
     })
   }
 
-  /** The same with the steps of a right solution. */
+  /** The agent's prompt with the steps of a right solution. */
   groundTruthAgent(policy: string, task: Tau2Task): string {
     return this.#format('SYSTEM_PROMPT_GT', {
       agent_instruction: this.text(AGENT, 'AGENT_GT_INSTRUCTION'),

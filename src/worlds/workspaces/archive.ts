@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { ImpossibleError, WorkspaceError } from './contract.ts'
 
-/** A folder as a tar archive; throws where it is larger than `most` bytes. */
+/** A folder as a tar archive; throws if it is larger than `most` bytes. */
 export async function packFolder(
   folder: string,
   { most, signal }: { readonly most: number; readonly signal: AbortSignal },

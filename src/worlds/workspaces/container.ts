@@ -13,7 +13,7 @@ import {
   type WorkspaceSource,
   type Workspaces,
 } from './contract.ts'
-import { neverStopped, openShared } from './shared.ts'
+import { makeShared, neverStopped } from './shared.ts'
 
 /** Which engine keeps workspaces, and what bounds them. */
 export interface ContainerOptions {
@@ -35,7 +35,7 @@ export function containerWorkspaces(options: ContainerOptions): Workspaces {
     throw new WorkspaceError(`no container engine answers as ${engine}: ${why}`)
   }
   const ask = openEngine(options)
-  const build = openShared(folder => ask(['build', '--quiet', folder], neverStopped))
+  const build = makeShared(folder => ask(['build', '--quiet', folder], neverStopped))
   const imageOf = ({ image }: WorkspaceSource, call: Call): Promise<string> | string => {
     if (!image) throw new ImpossibleError('a container is made from an image, and none was named')
     if ('name' in image) return checkName(image.name)

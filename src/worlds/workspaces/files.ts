@@ -74,7 +74,7 @@ export async function writeFileIn(
 /** Most files and folders of a list. */
 const mostListed = 500
 
-/** The files and folders below one, two levels deep; the last line says where there are more. */
+/** The files and folders below one, two levels deep; the last line says if there are more. */
 export async function listFilesIn(workspace: Workspace, path: string, call: Call): Promise<string> {
   const words = [path, '2', String(mostListed + 1)]
   const text = outputOf(await script(workspace, scripts.list, words, call))

@@ -30,7 +30,7 @@ export interface LocalOptions {
   readonly builder?: Builder
 }
 
-/** Workspaces within walls of this machine's system; refused where it can build none. */
+/** Workspaces within walls of this machine's system; refused if it can build none. */
 export function localWorkspaces(options: LocalOptions): Workspaces {
   checkLimits(options.limits)
   const builder = options.builder ?? findBuilder()

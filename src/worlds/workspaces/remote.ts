@@ -14,7 +14,7 @@ import {
   type WorkspaceSource,
   type Workspaces,
 } from './contract.ts'
-import { neverStopped, openShared } from './shared.ts'
+import { makeShared, neverStopped } from './shared.ts'
 
 /** Where workspaces are kept on another machine. */
 export interface RemoteOptions {
@@ -62,7 +62,7 @@ export async function remoteWorkspaces(options: RemoteOptions): Promise<Workspac
   const { name, isolation, buildsImages } = await server.ask(about, 'GET', '/', {
     signal: AbortSignal.timeout(graceSeconds * 1000),
   })
-  const send = openShared(folder => server.send('POST', '/images', folder, neverStopped))
+  const send = makeShared(folder => server.send('POST', '/images', folder, neverStopped))
   const imageOf = async ({ image }: WorkspaceSource, call: Call): Promise<object | undefined> => {
     if (!image || 'name' in image) return image
     return { uploaded: await send(image.build, call) }

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { neverStopped, openShared } from './shared.ts'
+import { makeShared, neverStopped } from './shared.ts'
 
 it('O1: who is stopped stops shared work for nobody else', async () => {
   let finish: (made: string) => void = () => {}
-  const build = openShared(() => new Promise<string>(resolve => (finish = resolve)))
+  const build = makeShared(() => new Promise<string>(resolve => (finish = resolve)))
   const stop = new AbortController()
   const first = build('folder', { signal: stop.signal })
   const second = build('folder', neverStopped)
@@ -16,7 +16,7 @@ it('O1: who is stopped stops shared work for nobody else', async () => {
 
 it('shared work that failed is tried again by whoever asks next', async () => {
   let tries = 0
-  const build = openShared(async () => {
+  const build = makeShared(async () => {
     tries++
     if (tries === 1) throw new Error('no space')
     return 'image'

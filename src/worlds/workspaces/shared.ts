@@ -7,7 +7,7 @@ export const neverStopped: Call = { signal: new AbortController().signal }
  * Work of which whoever asks for the same shares one result. A caller that is stopped stops it for
  * nobody else, and what failed is tried again when somebody asks the next time.
  */
-export function openShared<T>(
+export function makeShared<T>(
   work: (key: string) => Promise<T>,
 ): (key: string, call: Call) => Promise<T> {
   const shared = new Map<string, Promise<T>>()

@@ -4,7 +4,7 @@ import type { TauDomain } from '../../../src/worlds/tau/domain.ts'
 import { rewardToPython, toInfo } from '../../../src/worlds/tau/results.ts'
 import type { TauReward } from '../../../src/worlds/tau/reward.ts'
 import { RESPOND, STOP, type TauAction, type TauTask } from '../../../src/worlds/tau/task.ts'
-import { openTauWorld, type TauWorld } from '../../../src/worlds/tau/world.ts'
+import { makeTauWorld, type TauWorld } from '../../../src/worlds/tau/world.ts'
 import {
   action,
   differ,
@@ -62,7 +62,7 @@ export async function checkGroundTruth(row: TauRow, place: Place): Promise<Probl
 }
 
 function checkReplay(row: TauRow, domain: TauDomain, task: TauTask): Problem {
-  const world = openTauWorld(domain, task)
+  const world = makeTauWorld(domain, task)
   const problems: Problem[] = []
   let hash = world.hash()
   for (const [index, step] of row.steps.entries()) {
@@ -96,7 +96,7 @@ function checkVariants(row: TauRow, domain: TauDomain, task: TauTask): Problem {
   const problems = Object.entries<TauRow>(row.variants).map(([name, wanted]) => {
     const actions = variantActions(name, truth, { task, dropped: wanted.dropped })
     if (actions === undefined) return undefined
-    const problem = checkVariant(wanted, openTauWorld(domain, task), actions)
+    const problem = checkVariant(wanted, makeTauWorld(domain, task), actions)
     return problem && `variant ${name}: ${problem}`
   })
   return firstOf(...problems)
@@ -168,7 +168,7 @@ export class FuzzSessions {
     const domain = await this.#source.domain(this.#domain)
     if (row.s !== this.#session || this.#world === undefined) {
       this.#session = row.s
-      this.#world = openTauWorld(domain, taskOf(domain, 'test', row.task))
+      this.#world = makeTauWorld(domain, taskOf(domain, 'test', row.task))
       this.#hash = this.#world.hash()
     }
     const world = this.#world

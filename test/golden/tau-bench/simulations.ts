@@ -7,7 +7,7 @@ import { type AgentKind, type TauAgent, tauAgent } from '../../../src/worlds/tau
 import { userPrompts } from '../../../src/worlds/tau/prompts.ts'
 import { toInfo } from '../../../src/worlds/tau/results.ts'
 import type { TauTask } from '../../../src/worlds/tau/task.ts'
-import { openTauWorld } from '../../../src/worlds/tau/world.ts'
+import { makeTauWorld } from '../../../src/worlds/tau/world.ts'
 import { type Stepped, stepWithUser } from './replays.ts'
 import {
   differ,
@@ -108,7 +108,7 @@ async function checkAgent(row: TauRow, source: TauSource): Promise<Problem> {
   const domain = await source.domain(row.domain)
   const task = taskOf(domain, row.split ?? 'test', row.task)
   const kind = row.strategy as AgentKind
-  const world = openTauWorld(domain, task)
+  const world = makeTauWorld(domain, task)
   const agents = kind === 'few-shot' ? orders(DISPLAYS) : [[]]
   const wanted = (row.messages ?? row.last_call?.messages)?.[0]?.content
   // The displays were drawn by Python's own random numbers, so any order of them will do.

@@ -4,7 +4,7 @@ import { tauAgent } from '../../../src/worlds/tau/agents.ts'
 import type { TauDomain } from '../../../src/worlds/tau/domain.ts'
 import { policyInstruction, userPrompts } from '../../../src/worlds/tau/prompts.ts'
 import { taskToPython } from '../../../src/worlds/tau/results.ts'
-import { openTauWorld } from '../../../src/worlds/tau/world.ts'
+import { makeTauWorld } from '../../../src/worlds/tau/world.ts'
 import {
   differ,
   firstOf,
@@ -57,7 +57,7 @@ function checkDomain(wanted: TauRow, domain: TauDomain): Problem {
   if (task === undefined) return `${domain.name} has no task`
   const prompt = (kind: 'react' | 'act'): string => sha256(tauAgent(domain, { kind }).system)
   return firstOf(
-    differ('initial hash', wanted.initial_data_hash, openTauWorld(domain, task).hash()),
+    differ('initial hash', wanted.initial_data_hash, makeTauWorld(domain, task).hash()),
     ...Object.entries(wanted.data_json_dumps_sha256).map(([table, digest]) =>
       differ(table, digest, sha256(dumps(domain.tables.table(table) as PythonDict))),
     ),

@@ -44,7 +44,7 @@ interface Play {
   readonly before: readonly Message[]
   readonly messages: readonly Message[]
   readonly whole: Shown
-  /** The conversation up to the turn itself; undefined where the template refuses to end there. */
+  /** The conversation up to the turn itself; undefined if the template refuses to end there. */
   readonly turnLast: Shown | undefined
 }
 

@@ -147,7 +147,7 @@ function knownTurn(
   return turn
 }
 
-/** Where no control token ends a turn, the policy may have sampled white space of the bridge; it is not written twice. */
+/** If no control token ends a turn, the policy may have sampled white space of the bridge; it is not written twice. */
 export function encodeBehindText(
   { tokenizer }: BridgeContext,
   { path, turnStart }: BridgeRequest,

@@ -102,7 +102,7 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
     options.toolTemplate === undefined ? plain : compileTemplate(options.toolTemplate)
   const constants = constantsOf(options)
   return dialect => {
-    const toInput = openInputs(tokenizer.controls, dialect)
+    const toInput = makeInputs(tokenizer.controls, dialect)
     const renderInputs = (
       { tools, opensTurn }: ChatRequest,
       messages: readonly TemplateInput[],
@@ -141,7 +141,7 @@ export function compileChat(options: ChatOptions): (dialect: Dialect) => Chat {
           const rendering = renderInputs(request, inputs, outlineLimits)
           return { conditions, outline: contents.isUnseen ? rendering : undefined }
         } catch {
-          // Where the template refuses the conversation itself, rendering it as it is will say so.
+          // If the template refuses the conversation itself, rendering it as it is will say so.
           return { conditions, outline: undefined }
         } finally {
           contents.close()
@@ -195,7 +195,7 @@ const isShape = (text: string, key: unknown): boolean =>
  * takes part in a control string wherever the template puts it (T6). The policy's own words keep the
  * control strings that are not special, such as those around its calls and thoughts.
  */
-function openInputs(controls: readonly ControlToken[], dialect: Dialect) {
+function makeInputs(controls: readonly ControlToken[], dialect: Dialect) {
   // Some vocabularies have runs of white space among their added tokens: these are plain text.
   const telling = controls.filter(control => !isWhiteSpace(control))
   const spellsAny = containsOneOf(telling.map(({ content }) => content))

@@ -16,7 +16,7 @@ export interface Diagnosis {
   readonly patches: readonly { readonly name: string; readonly reason: string }[]
   readonly audit: AuditCounts
   readonly replies: ReplyCounts
-  /** What defeats exact tokens, in words; empty where nothing does. */
+  /** What defeats exact tokens, in words; empty if nothing does. */
   readonly problems: readonly string[]
 }
 

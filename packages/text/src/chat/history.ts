@@ -6,7 +6,7 @@ import type { ChatText } from './chat.ts'
 import { completeCalls } from './complete-calls.ts'
 
 /**
- * The bridge of a history kept as the template would write it now: where that differs from what
+ * The bridge of a history kept as the template would write it now: if that differs from what
  * the policy saw and sampled, a new path begins at the first token that changed.
  */
 export function faithfulBridge(context: BridgeContext, request: BridgeRequest): Bridge {
@@ -44,7 +44,7 @@ interface Fork {
 /** The last place at which both sequences have a border between tokens and the same text before it. */
 function findFork(tokenizer: Tokenizer, path: Int32Array, now: Int32Array): Fork {
   const start = equalTokens(tokenizer, path, now)
-  const [left, right] = [openReader(tokenizer, path, start), openReader(tokenizer, now, start)]
+  const [left, right] = [makeReader(tokenizer, path, start), makeReader(tokenizer, now, start)]
   let best: Fork = { keep: start, same: start }
   while (true) {
     const shared = Math.min(left.text.length, right.text.length)
@@ -73,7 +73,7 @@ interface TokenReader {
   read(): boolean
 }
 
-function openReader(tokenizer: Tokenizer, ids: Int32Array, start: number): TokenReader {
+function makeReader(tokenizer: Tokenizer, ids: Int32Array, start: number): TokenReader {
   const decoder = tokenizer.openDecoder()
   return {
     at: start,

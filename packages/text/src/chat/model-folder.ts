@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { ggufModelFiles, isGgufPath, readGgufHeader } from '../gguf/index.ts'
 import { holdLoop } from '../signals/index.ts'
 
 /** The largest file that is read: several times the largest published vocabulary. */
@@ -12,7 +13,7 @@ export interface ModelFiles {
   readonly name: string
   /** `tokenizer.json`, parsed. */
   readonly tokenizer: unknown
-  /** `tokenizer_config.json`, parsed; empty where there is none. */
+  /** `tokenizer_config.json`, parsed; empty if there is none. */
   readonly config: Readonly<Record<string, unknown>>
   readonly template: string
   /** The template to use where tools are offered, if the folder has one of its own for that. */
@@ -30,9 +31,10 @@ export const modelFileNames = [
   'generation_config.json',
 ] as const
 
-/** Reads a model folder as Hugging Face publishes it; a folder with `models/` inside is read there. */
+/** Reads a model folder as Hugging Face publishes it, or a GGUF file; a folder with `models/` inside is read there. */
 export async function readModelFolder(path: string): Promise<ModelFiles> {
   if (!existsSync(path)) throw new Error(`no folder ${path}`)
+  if (isGgufPath(path)) return readGguf(path)
   const inner = join(path, 'models')
   const folder = !existsSync(join(path, 'tokenizer.json')) && existsSync(inner) ? inner : path
   const tokenizer = await readJson(folder, 'tokenizer.json')
@@ -49,6 +51,21 @@ export async function readModelFolder(path: string): Promise<ModelFiles> {
     config,
     ...(await readTemplates(folder, config)),
     endIds: readEndIds(generation.eos_token_id, join(folder, 'generation_config.json')),
+  }
+}
+
+/** The same of a GGUF file, which has all of it in its header. */
+function readGguf(path: string): ModelFiles {
+  const files = ggufModelFiles(readGgufHeader(path))
+  const parsed = (name: string): unknown => JSON.parse(files.get(name)!)
+  const template = files.get('chat_template.jinja')
+  if (template === undefined) throw new Error(`${path} has no chat template.`)
+  return {
+    name: basename(path),
+    tokenizer: parsed('tokenizer.json'),
+    config: asRecord(parsed('tokenizer_config.json')),
+    template,
+    endIds: readEndIds(asRecord(parsed('generation_config.json')).eos_token_id, path),
   }
 }
 

@@ -53,7 +53,7 @@ const words = [
 /** Draws a conversation within the template's limits. */
 export function randomConversation(options: ConversationOptions): Conversation {
   const { profile, random } = options
-  const draw = openDraws(options)
+  const draw = makeDraws(options)
   const hasTools = profile.needsTools || (profile.called !== undefined && random() < 0.7)
   const opening: Message[] = [{ role: 'user', content: draw.given() }]
   if (profile.takesSystem && random() < 0.5) {
@@ -95,7 +95,7 @@ const searchTool: ToolDefinition = {
   },
 }
 
-function openDraws({ profile, random, spelled }: ConversationOptions) {
+function makeDraws({ profile, random, spelled }: ConversationOptions) {
   const below = (limit: number): number => Math.floor(random() * limit)
   const pick = <T>(items: readonly T[]): T => items[below(items.length)]!
   const text = (more: readonly string[] = []): string =>

@@ -21,11 +21,11 @@ import { faithfulBridge } from './history.ts'
 import type { ModelFiles } from './model-folder.ts'
 import { patchTemplate, type TemplatePatch } from './patches.ts'
 import { shift } from './ranges.ts'
-import { type Formats, openReplies } from './reply.ts'
-import { openBridges } from './shapes/bridge-shape.ts'
-import { openOpenings } from './shapes/openings.ts'
+import { type Formats, makeReplies } from './reply.ts'
+import { makeBridges } from './shapes/bridge-shape.ts'
+import { makeOpenings } from './shapes/openings.ts'
 import { replaceToolInstruction, type ToolInstruction } from './tool-instruction.ts'
-import { openTurnReaders } from './turn-reader.ts'
+import { makeTurnReaders } from './turn-reader.ts'
 
 /** How a model folder is used. */
 export interface RendererOptions {
@@ -69,7 +69,7 @@ export interface ModelRenderer extends Renderer {
   readonly chat: Chat
   readonly formats: Formats
   readonly patches: readonly TemplatePatch[]
-  /** The same border with another way to treat what the template rewrites. */
+  /** A renderer of this model that treats what the template rewrites in another way. */
   withHistory(history: History): ModelRenderer
 }
 
@@ -96,11 +96,11 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
   const profile = calibrate(chat, { controls: tokenizer.controls, endsInThinking })
   const stopIds = stopIdsOf(profile, files, tokenizer)
   const context: BridgeContext = { chat, profile, tokenizer, stopIds }
-  const { render, bridge } = options.shapes === false ? openPlain(context) : openShaped(context)
+  const { render, bridge } = options.shapes === false ? makePlain(context) : makeShaped(context)
   const reading = { formats, profile, tokenizer, stopIds, markers }
-  const parse = openReplies(reading)
-  const openTurn = openTurnReaders(reading)
-  const encodeReply = openTurnEncoder(context)
+  const parse = makeReplies(reading)
+  const openTurn = makeTurnReaders(reading)
+  const encodeReply = makeTurnEncoder(context)
 
   const withHistory = (chosen: History): ModelRenderer => ({
     name,
@@ -133,7 +133,7 @@ interface Writing {
 }
 
 /** Renders every context and every bridge with the template; shapes must give the same tokens. */
-function openPlain(context: BridgeContext): Writing {
+function makePlain(context: BridgeContext): Writing {
   const { chat, tokenizer } = context
   return {
     render(messages, tools) {
@@ -144,8 +144,8 @@ function openPlain(context: BridgeContext): Writing {
   }
 }
 
-function openShaped(context: BridgeContext): Writing {
-  return { render: openOpenings(context.chat, context.tokenizer), bridge: openBridges(context) }
+function makeShaped(context: BridgeContext): Writing {
+  return { render: makeOpenings(context.chat, context.tokenizer), bridge: makeBridges(context) }
 }
 
 /** The templates of a folder, patched and with the tool instruction replaced. */
@@ -208,7 +208,7 @@ function stopIdsOf(profile: Profile, files: ModelFiles, tokenizer: Tokenizer): r
 const question = { role: 'user', content: 'Go on.' } as const
 
 /** Encodes turns that a server gave as messages: as the template writes them, stop included. */
-function openTurnEncoder(context: BridgeContext): Renderer['encodeReply'] {
+function makeTurnEncoder(context: BridgeContext): Renderer['encodeReply'] {
   const { chat } = context
   const openings = new WeakMap<readonly ToolDefinition[], TimedText>()
   const openingOf = (tools: readonly ToolDefinition[]): string => {

@@ -13,7 +13,7 @@ import {
 import type { Tokenizer } from '../tokenizers/tokenizer.ts'
 import type { Profile } from './calibration/calibration.ts'
 
-/** How a model writes calls and reasoning; undefined where nobody knows. */
+/** How a model writes calls and reasoning; undefined if nobody knows. */
 export interface Formats {
   readonly tools: ToolFormat | undefined
   readonly reasoning: ReasoningFormat | undefined
@@ -32,10 +32,10 @@ export interface ReplyContext {
 export type ReplyReader = (ids: Int32Array, tools: readonly ToolDefinition[], turn: number) => Reply
 
 /** Opens a reader of sampled turns; parsers are kept by the tools on offer, which type arguments. */
-export function openReplies(context: ReplyContext): ReplyReader {
+export function makeReplies(context: ReplyContext): ReplyReader {
   const { tokenizer, stopIds, profile } = context
-  const parserFor = openParsers(context)
-  const piecesOf = openPieces(tokenizer)
+  const parserFor = makeParsers(context)
+  const piecesOf = makePieces(tokenizer)
   const borders = bordersOf(profile)
   const ends = new Set(stopIds.filter(id => isMereEnd(profile, tokenizer.tokenOf(id) ?? '')))
   return (ids, tools, turn) => {
@@ -53,7 +53,7 @@ function isMereEnd({ spoken, called }: Profile, stop: string): boolean {
 }
 
 /** Opens the parsers of outputs, one for every list of tools. */
-export function openParsers({
+export function makeParsers({
   formats,
   profile,
   tokenizer,
@@ -79,8 +79,8 @@ export function openParsers({
 }
 
 /** The first ids as pieces of text, with control tokens told apart from text that only looks like one. */
-function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => TextPiece[] {
-  const isControl = openTable(tokenizer.controls.map(({ id }) => id))
+function makePieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => TextPiece[] {
+  const isControl = makeTable(tokenizer.controls.map(({ id }) => id))
   return (ids, length) => {
     const pieces: TextPiece[] = []
     let start = 0
@@ -100,7 +100,7 @@ function openPieces(tokenizer: Tokenizer): (ids: Int32Array, length: number) => 
 }
 
 /** Tests whether an id is in the list, by a table over their range: mostly they are neighbours, so it is small. */
-function openTable(list: readonly number[]): (id: number) => boolean {
+function makeTable(list: readonly number[]): (id: number) => boolean {
   const first = list.reduce((least, id) => Math.min(least, id), Number.MAX_SAFE_INTEGER)
   const last = list.reduce((most, id) => Math.max(most, id), first - 1)
   const table = new Uint8Array(last - first + 1)

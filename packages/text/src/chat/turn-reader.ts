@@ -1,14 +1,14 @@
 import type { ToolDefinition } from '../message.ts'
 import type { OutputPart, TextPiece } from '../parsers/parser.ts'
 import type { TurnPiece, TurnReader } from '../renderer.ts'
-import { openParsers, type ReplyContext } from './reply.ts'
+import { makeParsers, type ReplyContext } from './reply.ts'
 
 /** Opens readers of turns that are still being sampled. */
-export function openTurnReaders(
+export function makeTurnReaders(
   context: ReplyContext,
 ): (tools: readonly ToolDefinition[]) => TurnReader {
   const { tokenizer, stopIds } = context
-  const parserFor = openParsers(context)
+  const parserFor = makeParsers(context)
   const controls = new Map(tokenizer.controls.map(({ id, content }) => [id, content]))
   const ends = new Set(stopIds)
   return tools => {

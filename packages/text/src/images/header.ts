@@ -148,7 +148,7 @@ function readJpeg(view: DataView): ImageHeader {
 /** The tag of EXIF that holds the orientation. */
 const orientationTag = 0x0112
 
-/** The orientation in a block of TIFF, 1 where it has none or is damaged, as readers of images take it. */
+/** The orientation in a block of TIFF, 1 if it has none or is damaged, as readers of images take it. */
 function readOrientation(tiff: DataView): number {
   try {
     const isLittle = tiff.getUint16(0) === 0x4949

@@ -14,7 +14,7 @@ const foreignKeys = new WeakMap<object, ReadonlySet<string>>()
  */
 export const markForeign = (text: string): TemplateText => foreignText(text)
 
-/** What a template may be given: Python values, with texts from outside wrapped where wanted. */
+/** What a template may be given: Python values, with texts from outside wrapped if wanted. */
 export type TemplateInput =
   | PythonValue
   | TemplateText

@@ -33,7 +33,7 @@ export function lookUpName(run: Run, name: string): Value | undefined {
 }
 
 /** A frame for one call of a function, its names looked up. */
-export function openFrame(scope: FunctionScope, parent: RunFrame | undefined, run: Run): RunFrame {
+export function makeFrame(scope: FunctionScope, parent: RunFrame | undefined, run: Run): RunFrame {
   const { size, lookups } = scope
   const slots: (Value | undefined)[] = []
   for (let slot = 0; slot < size; slot++) slots.push(undefined)
@@ -61,7 +61,7 @@ export function outerFrame(frame: RunFrame, hops: number): RunFrame {
   return outer
 }
 
-/** Reads a variable, without a value where it has none. */
+/** Reads a variable, without a value if it has none. */
 export function compileRead(
   from: FunctionScope,
   reference: Reference,

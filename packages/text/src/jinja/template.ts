@@ -7,7 +7,7 @@ import { newFunction, newSymbols } from './compile/scope.ts'
 import { placeOf, TemplateError, TemplateSyntaxError } from './error.ts'
 import type { TemplateInput } from './foreign.ts'
 import type { Execute, RunFrame } from './frame.ts'
-import { compileEntry, openFrame } from './frame.ts'
+import { compileEntry, makeFrame } from './frame.ts'
 import type { Hole } from './hidden.ts'
 import { TEMPLATE_LANGUAGE } from './language.ts'
 import { normalizeSource, tokenize } from './parse/lexer.ts'
@@ -136,7 +136,7 @@ function render(program: Program, variables: TemplateVariables, options: RenderO
 
 function execute(program: Program, run: Run): void {
   try {
-    const frame = openFrame(program.scope, undefined, run)
+    const frame = makeFrame(program.scope, undefined, run)
     program.entry?.(frame)
     program.body(frame)
   } catch (cause) {

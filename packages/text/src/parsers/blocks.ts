@@ -34,7 +34,7 @@ export interface Blocks {
   readonly unit?: Unit
   /** Markers around any number of calls. */
   readonly section?: { readonly open: string; readonly close: string }
-  /** A way of writing calls that counts only where the message begins. */
+  /** A way of writing calls that counts only if the message begins. */
   readonly opening?: Unit
   /** Framing that is not part of the message's text. */
   readonly framing?: readonly string[]

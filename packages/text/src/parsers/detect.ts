@@ -1,7 +1,7 @@
 import type { ReasoningFormat } from './formats/reasoning-formats.ts'
 import type { ToolFormat } from './formats/tool-formats.ts'
 
-/** The formats that a model writes, each undefined where nothing certain is known. */
+/** The formats that a model writes, each undefined if nothing certain is known. */
 export interface DetectedFormats {
   readonly tools: ToolFormat | undefined
   readonly reasoning: ReasoningFormat | undefined

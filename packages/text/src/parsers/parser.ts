@@ -26,7 +26,7 @@ export type { ToolFormat } from './formats/tool-formats.ts'
  *    are end-of-turn tokens at the very end.
  * 5. A marker within a JSON, Python or quoted string is text. In raw parameter values the first
  *    closing tag closes. In text made from token ids, a marker that is a control token of the
- *    vocabulary counts only where it arrived as that token.
+ *    vocabulary counts only if it arrived as that token.
  * 6. Calls of unknown tools are calls: the environment answers them.
  * 7. `arguments` is the JSON object the policy wrote, character by character. Missing or null is
  *    `{}`; a string that holds an object is decoded once; anything else is malformed. Raw parameter
@@ -79,12 +79,12 @@ export type OutputPart =
 
 /** What an output says. */
 export interface ParsedOutput {
-  /** All thinking blocks together; undefined where there was none. */
+  /** All thinking blocks together; undefined if there was none. */
   readonly reasoning: string | undefined
   /** The text around the calls; the raw text of malformed ones is with them, and in `parts`. */
   readonly content: string
   readonly calls: readonly ParsedCall[]
-  /** The same, in order; neighbours of one kind are joined. */
+  /** Reasoning, text and calls in their order; neighbours of one kind are joined. */
   readonly parts: readonly OutputPart[]
 }
 

@@ -10,7 +10,7 @@ export type ParameterType =
   | 'array'
   | 'null'
 
-/** What a JSON schema says about a value; undefined where nothing is said. */
+/** What a JSON schema says about a value; undefined if nothing is said. */
 export type Schema = Readonly<Record<string, unknown>> | undefined
 
 const known: ReadonlySet<unknown> = new Set<ParameterType>([
@@ -44,7 +44,7 @@ export function propertySchema(schema: Schema, property: string): Schema {
 /** The schema of an array's items. */
 export const itemSchema = (schema: Schema): Schema => asSchema(schema?.items)
 
-/** Every type that the schema allows; empty where it says none. */
+/** Every type that the schema allows; empty if it says none. */
 export function schemaTypes(schema: Schema, depth = 0): ReadonlySet<ParameterType> {
   const types = new Set<ParameterType>()
   if (!schema || depth > 8) return types

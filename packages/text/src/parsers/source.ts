@@ -2,7 +2,7 @@ import { behindLayout } from './layout.ts'
 import type { Markers } from './markers.ts'
 import { controlsWithin, type Vocabulary, vocabularyOf } from './vocabulary.ts'
 
-/** Something that parses, mostly a coroutine. It yields where it needs text that has not arrived. */
+/** Something that parses, mostly a coroutine. It yields if it needs text that has not arrived. */
 export interface Reader<Result> extends Iterator<undefined, Result, undefined> {
   [Symbol.iterator](): Reader<Result>
 }
@@ -57,7 +57,7 @@ interface Collecting {
  * many small pieces costs time in proportion to its length.
  *
  * `vocabulary` holds the control strings of the model's vocabulary where the text was made from
- * token ids: a marker made of such strings then counts only where they arrived as control tokens.
+ * token ids: a marker made of such strings then counts only if they arrived as control tokens.
  */
 export class Source {
   readonly #vocabulary: Vocabulary | undefined

@@ -22,7 +22,7 @@ export function vocabularyOf(controls: readonly string[]): Vocabulary {
 /** How many markers are cached; some formats make markers of names, of which there is no end. */
 const MOST_MARKERS = 256
 
-/** The control strings that a marker is made of: it counts only where all of them are tokens. */
+/** The control strings that a marker is made of: it counts only if all of them are tokens. */
 export function controlsWithin(
   marker: string,
   { longestFirst, within }: Vocabulary,

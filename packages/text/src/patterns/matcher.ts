@@ -60,7 +60,7 @@ export class Matcher {
     return cells
   }
 
-  /** Where the match ends that begins here; -1 where there is none. */
+  /** Where the match ends that begins here; -1 if there is none. */
   #match(program: Program, start: number): number {
     const { instructions, forks } = program
     const cells = this.#cellsOf(program)
@@ -97,7 +97,7 @@ export class Matcher {
     }
   }
 
-  /** Where an instruction that is no fork leads; -1 where it leads nowhere. */
+  /** Where an instruction that is no fork leads; -1 if it leads nowhere. */
   #advance(instruction: Instruction, at: number, isBackward: boolean): number {
     switch (instruction.do) {
       case 'take':

@@ -9,7 +9,7 @@ export type Part =
       readonly kind: 'repeat'
       readonly part: Part
       readonly least: number
-      /** Infinity where it has no end. */
+      /** Infinity if it has no end. */
       readonly most: number
       readonly isLazy: boolean
     }
@@ -68,7 +68,7 @@ export function isTame(part: Part): boolean {
 /** Repetitions that an engine writes out one by one. */
 const mostCopies = 100
 
-/** In how many ways a part can match at most; Infinity where it repeats without end or very often. */
+/** In how many ways a part can match at most; Infinity if it repeats without end or very often. */
 function mostWays(part: Part): number {
   switch (part.kind) {
     case 'sequence':

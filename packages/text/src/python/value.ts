@@ -22,7 +22,7 @@ export type PythonKey = null | boolean | number | bigint | PythonFloat | string 
 /** A `dict`. A Map, because objects of JavaScript move integer-like keys to the front. */
 export type PythonDict = Map<PythonKey, PythonValue>
 
-/** A `float`, also where its value is whole. */
+/** A `float`, also if its value is whole. */
 export class PythonFloat {
   readonly value: number
   constructor(value: number) {

@@ -1,30 +1,30 @@
 import { IdBuffer } from './buffers.ts'
 import { NO_RANK } from './byte-level/borders.ts'
 import { join } from './byte-level/joiner.ts'
-import { type Merges, openMerges } from './byte-level/merges.ts'
+import { type Merges, readMerges } from './byte-level/merges.ts'
 import type { Definition } from './definition.ts'
 import { readFlag, readOptional, readText } from './fields.ts'
-import { openPieceModel } from './pieces.ts'
+import { readPieceModel } from './pieces.ts'
 import type { TextModel } from './pipeline.ts'
 import { byteWriter } from './unknown.ts'
-import { openVocabulary, type Vocabulary } from './vocabulary.ts'
+import { readVocabulary, type Vocabulary } from './vocabulary.ts'
 
 /** Byte pair encoding over characters: SentencePiece's, as Llama 2, Mistral and Gemma have it. */
-export function openCharacterPairs(definition: Definition): TextModel {
+export function readCharacterPairs(definition: Definition): TextModel {
   const { model } = definition
   if (model.dropout) throw new Error('model.dropout draws at random; a tokenizer must not')
-  const vocabulary = openVocabulary(model.vocab)
+  const vocabulary = readVocabulary(model.vocab)
   const affix = (name: string) =>
     readOptional(model[name], value => readText(value, `model.${name}`)) ?? ''
   const prefix = affix('continuing_subword_prefix')
-  const merges = openMerges(model.merges, vocabulary, prefix.length)
+  const merges = readMerges(model.merges, vocabulary, prefix.length)
   const isWhole = readFlag(model.ignore_merges, 'model.ignore_merges')
   const addSymbols = symbolWriter(definition, vocabulary, {
     prefix,
     suffix: affix('end_of_word_suffix'),
   })
   const symbols = new IdBuffer()
-  return openPieceModel(definition, {
+  return readPieceModel(definition, {
     vocabulary,
     encode: (piece, ids) => {
       const whole = isWhole ? vocabulary.idOf(piece) : undefined

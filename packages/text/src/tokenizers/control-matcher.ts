@@ -35,7 +35,7 @@ export function openControlMatcher(
   for (const [content, control] of contents) insert(root, content, control)
   if (root.next.size === 0)
     return ({ text }) => (text === '' ? [] : [{ start: 0, end: text.length }])
-  const nextOf = openSearch([...root.next.keys()])
+  const nextOf = makeSearch([...root.next.keys()])
   return input => {
     const { text } = input
     const stretches: ControlStretch[] = []
@@ -55,7 +55,7 @@ export function openControlMatcher(
 }
 
 /** Finds the next of these units from a place on, or -1. */
-function openSearch(units: readonly number[]): (text: string, from: number) => number {
+function makeSearch(units: readonly number[]): (text: string, from: number) => number {
   const [only = 0] = units
   if (units.length === 1) {
     const unit = String.fromCharCode(only)

@@ -67,7 +67,7 @@ function special(content: string): AddedToken {
 interface ConfigTokens {
   /** Tokens with all their flags, which replace those of tokenizer.json. */
   readonly listed: readonly AddedToken[]
-  /** Tokens that have a role; they count only where they are not tokens yet. */
+  /** Tokens that have a role; they count only if they are not tokens yet. */
   readonly named: readonly AddedToken[]
 }
 

@@ -1,23 +1,23 @@
-import { openByteLevel } from './byte-level/byte-level.ts'
-import { openCharacterPairs } from './character-pairs.ts'
+import { readByteLevel } from './byte-level/byte-level.ts'
+import { readCharacterPairs } from './character-pairs.ts'
 import type { Definition } from './definition.ts'
 import { UnsupportedPartError } from './fields.ts'
 import type { TextModel } from './pipeline.ts'
-import { openUnigram } from './unigram.ts'
-import { openWordLevel } from './word-level.ts'
-import { openWordPiece } from './word-piece.ts'
+import { readUnigram } from './unigram.ts'
+import { readWordLevel } from './word-level.ts'
+import { readWordPiece } from './word-piece.ts'
 
 /** Opens the model of a tokenizer.json. */
-export function openModel(definition: Definition): TextModel {
+export function makeModel(definition: Definition): TextModel {
   switch (definition.modelType) {
     case 'WordLevel':
-      return openWordLevel(definition)
+      return readWordLevel(definition)
     case 'BPE':
-      return openBpe(definition)
+      return readBpe(definition)
     case 'Unigram':
-      return openUnigram(definition)
+      return readUnigram(definition)
     case 'WordPiece':
-      return openWordPiece(definition)
+      return readWordPiece(definition)
     default:
       throw new Error(
         `No tokenizer model called ${JSON.stringify(definition.modelType)}. Known: BPE, WordLevel, Unigram, WordPiece.`,
@@ -25,12 +25,12 @@ export function openModel(definition: Definition): TextModel {
   }
 }
 
-/** Over bytes where that is what the file describes, else over characters. */
-function openBpe(definition: Definition): TextModel {
+/** Over bytes if that is what the file describes, else over characters. */
+function readBpe(definition: Definition): TextModel {
   try {
-    return openByteLevel(definition)
+    return readByteLevel(definition)
   } catch (error) {
-    if (error instanceof UnsupportedPartError) return openCharacterPairs(definition)
+    if (error instanceof UnsupportedPartError) return readCharacterPairs(definition)
     throw error
   }
 }

@@ -171,7 +171,7 @@ function rangeOf(first: string, last: string, ignoreCase: boolean): string {
   return letters.join('')
 }
 
-/** One literal character, escaped or not; undefined where an escape stands for a class. */
+/** One literal character, escaped or not; undefined if an escape stands for a class. */
 function readPoint(reader: PatternReader): string | undefined {
   const coded = takeMatch(reader, /\\(?:x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})/y)
   if (coded !== undefined) {

@@ -3,11 +3,11 @@ import { fromBytes } from './byte-level/byte-alphabet.ts'
 import { isWhiteSpace } from './controls.ts'
 import type { Definition } from './definition.ts'
 import { type Fields, readFlag, readText } from './fields.ts'
-import { openNormalizer } from './normalizers/normalizers.ts'
+import { readNormalizer } from './normalizers/normalizers.ts'
 import { toLiteral } from './patterns.ts'
 import type { PlainEncoder, TextModel } from './pipeline.ts'
-import { flatten, openPreTokenizer } from './splitters.ts'
-import { openDecoding } from './token-decoding.ts'
+import { flatten, readPreTokenizer } from './splitters.ts'
+import { readDecoding } from './token-decoding.ts'
 import type { ControlToken } from './tokenizer.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
@@ -29,13 +29,13 @@ interface Piece {
 type Step = (piece: Piece) => readonly Piece[]
 
 /** Puts a model that reads characters together with what comes before and behind it. */
-export function openPieceModel(definition: Definition, model: PieceModel): TextModel {
-  const steps = openSteps(definition.preTokenizer)
+export function readPieceModel(definition: Definition, model: PieceModel): TextModel {
+  const steps = makeSteps(definition.preTokenizer)
   return {
     vocabulary: model.vocabulary,
-    normalize: openNormalizer(definition.normalizer),
-    openEncoder: (controls, ids) => openEncoder(model, { steps, controls, ids }),
-    openDecoding: tokenOf => openDecoding(definition.decoder, tokenOf),
+    normalize: readNormalizer(definition.normalizer),
+    openEncoder: (controls, ids) => makeEncoder(model, { steps, controls, ids }),
+    openDecoding: tokenOf => readDecoding(definition.decoder, tokenOf),
   }
 }
 
@@ -45,7 +45,7 @@ interface Encoding {
   readonly ids: IdBuffer
 }
 
-function openEncoder(model: PieceModel, { steps, controls, ids }: Encoding): PlainEncoder {
+function makeEncoder(model: PieceModel, { steps, controls, ids }: Encoding): PlainEncoder {
   const telling = controls.filter(control => !isWhiteSpace(control))
   const forbidden = new Map(telling.map(({ id, content }) => [id, content]))
   const inside = insideOf([...forbidden.values()])
@@ -73,7 +73,7 @@ function openEncoder(model: PieceModel, { steps, controls, ids }: Encoding): Pla
 
 /**
  * The places behind the first character of each control string: data that spells one is cut there,
- * so that the model cannot make the token. A string of one character has no inside; where it is a
+ * so that the model cannot make the token. A string of one character has no inside; if it is a
  * token, there is no other way to write that character.
  */
 function insideOf(contents: readonly string[]): RegExp {
@@ -86,7 +86,7 @@ function insideOf(contents: readonly string[]): RegExp {
   return new RegExp(places.length === 0 ? '(?!)' : places.join('|'), 'v')
 }
 
-function openSteps(fields: Fields | undefined): readonly Step[] {
+function makeSteps(fields: Fields | undefined): readonly Step[] {
   return (fields === undefined ? [] : flatten(fields)).map(step =>
     step.type === 'Metaspace' ? metaspace(step) : splitting(step),
   )
@@ -94,7 +94,7 @@ function openSteps(fields: Fields | undefined): readonly Step[] {
 
 /** Cuts pieces; behind a ByteLevel step they are written in the alphabet of bytes. */
 function splitting(fields: Fields): Step {
-  const { split, isByteLevel, prefixesBlank } = openPreTokenizer(fields)
+  const { split, isByteLevel, prefixesBlank } = readPreTokenizer(fields)
   const all = new Cuts()
   return ({ text: given, isFirst }) => {
     const text = prefixesBlank && !given.startsWith(' ') ? ` ${given}` : given

@@ -34,7 +34,7 @@ export function assemble(model: TextModel, controls: readonly ControlToken[]): T
   return {
     size: Math.max(vocabulary.size, 1 + (controls.at(-1)?.id ?? -1)),
     controls,
-    ...openEncoding(model, controls),
+    ...makeEncoding(model, controls),
     decode: (given, options) => decoding.decode(given, isSkipped(options?.skipSpecial)),
     openDecoder: options => decoding.open(isSkipped(options?.skipSpecial)),
     idOf: token => ids.get(token) ?? vocabulary.idOf(token),
@@ -44,7 +44,7 @@ export function assemble(model: TextModel, controls: readonly ControlToken[]): T
   }
 }
 
-function openEncoding(
+function makeEncoding(
   model: TextModel,
   controls: readonly ControlToken[],
 ): Pick<Tokenizer, 'encode' | 'encodeParts' | 'encodeOrdinary'> {
@@ -120,7 +120,7 @@ function skippedIds(
   return controls.flatMap(({ id }) => (special.has(spellings.get(id)!) ? [id] : []))
 }
 
-/** One mark for each UTF-16 unit; undefined where nothing is foreign. */
+/** One mark for each UTF-16 unit; undefined if nothing is foreign. */
 function toMarks(text: string, { foreign = [] }: EncodeOptions): Uint8Array | undefined {
   if (foreign.length === 0) return undefined
   const marks = new Uint8Array(text.length)

@@ -149,7 +149,7 @@ function casedWords(mostDigits: number, contractions: boolean): Scanner {
   }
 }
 
-/** Capitals, then small letters; or capitals alone. Answers `start` where there is no word. */
+/** Capitals, then small letters; or capitals alone. Answers `start` if there is no word. */
 function casedWordEnd(): Scanner {
   const kinds = kindTable()
   const mixed = mixedCaseOf()
@@ -227,7 +227,7 @@ function slashesEnd(units: Uint16Array, start: number, end: number): number {
   return at
 }
 
-/** White space up to its last newline, or as `whiteEnd` where it has none. */
+/** White space up to its last newline, or as `whiteEnd` if it has none. */
 function linesEnd(units: Uint16Array, start: number, end: number): number {
   const kinds = kindTable()
   let afterNewline = 0
@@ -249,7 +249,7 @@ function whiteEnd(units: Uint16Array, start: number, end: number): number {
   return at === end || at === start + 1 ? at : at - 1
 }
 
-/** The end of 's 't 're 've 'm 'll 'd in any case behind `start`; `start` where there is none. */
+/** The end of 's 't 're 've 'm 'll 'd in any case behind `start`; `start` if there is none. */
 function contractionEnd(units: Uint16Array, start: number, end: number): number {
   if (start + 1 >= end || units[start] !== APOSTROPHE) return start
   const first = units[start + 1]! | 0x20

@@ -35,8 +35,8 @@ export interface PreTokenizer {
 
 const whole: Splitter = (_, pieces) => pieces
 
-/** Builds the pre-tokenizer, or throws `UnsupportedPartError` where it is not known here. */
-export function openPreTokenizer(fields: Fields | undefined): PreTokenizer {
+/** Builds the pre-tokenizer, or throws `UnsupportedPartError` if it is not known here. */
+export function readPreTokenizer(fields: Fields | undefined): PreTokenizer {
   const steps = fields === undefined ? [] : flatten(fields)
   const byteLevel = steps.findIndex(step => step.type === 'ByteLevel')
   if (byteLevel >= 0 && byteLevel < steps.length - 1) {

@@ -5,7 +5,7 @@ import { type Fields, readList } from './fields.ts'
 import type { StreamDecoder } from './tokenizer.ts'
 
 /** Decodes ids as the decoder of a tokenizer.json says: bytes as bytes, everything else token by token. */
-export function openDecoding(
+export function readDecoding(
   fields: Fields | undefined,
   tokenOf: (id: number) => string | undefined,
 ): Decoding {

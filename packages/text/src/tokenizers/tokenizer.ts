@@ -1,6 +1,6 @@
 import { gatherControls } from './controls.ts'
 import { readDefinition } from './definition.ts'
-import { openModel } from './models.ts'
+import { makeModel } from './models.ts'
 import { assemble } from './pipeline.ts'
 
 /** Text to token ids and back, exactly as Hugging Face's Rust implementation does it. */
@@ -82,7 +82,7 @@ export interface TokenizerFiles {
   /** `tokenizer_config.json`, for control tokens that only it names. */
   readonly config?: unknown
   /**
-   * Strings to add as special tokens behind all others, where they are not tokens yet.
+   * Strings to add as special tokens behind all others, if they are not tokens yet.
    * @default []
    */
   readonly extraSpecialTokens?: readonly string[]
@@ -91,7 +91,7 @@ export interface TokenizerFiles {
 /** Builds the tokenizer that a model folder describes. Post-processors are left to chat templates. */
 export function openTokenizer(files: TokenizerFiles): Tokenizer {
   const definition = readDefinition(files.tokenizer)
-  const model = openModel(definition)
+  const model = makeModel(definition)
   const controls = gatherControls(definition.addedTokens, model.vocabulary, {
     config: files.config,
     extra: files.extraSpecialTokens ?? [],

@@ -1,7 +1,7 @@
 import type { IdBuffer } from './buffers.ts'
 import type { Definition } from './definition.ts'
 import { readFlag, readId, readList, readOptional, readText } from './fields.ts'
-import { openPieceModel } from './pieces.ts'
+import { readPieceModel } from './pieces.ts'
 import type { TextModel } from './pipeline.ts'
 import { NOTHING, PrefixTree } from './prefix-tree.ts'
 import { byteWriter, noToken } from './unknown.ts'
@@ -14,7 +14,7 @@ const UNKNOWN_PENALTY = 10
 const longestToken = 1000
 
 /** Tokens with scores: a piece becomes those whose scores have the largest sum. */
-export function openUnigram(definition: Definition): TextModel {
+export function readUnigram(definition: Definition): TextModel {
   const { model } = definition
   const list = readList(model.vocab, 'model.vocab').map(readScored)
   const vocabulary = listVocabulary(list.map(([token]) => token))
@@ -36,7 +36,7 @@ export function openUnigram(definition: Definition): TextModel {
       ids.push(unknown)
     }
   }
-  return openPieceModel(definition, {
+  return readPieceModel(definition, {
     vocabulary,
     encode: (piece, ids) => {
       for (const part of partsOf(piece, search)) addPart(part, ids)

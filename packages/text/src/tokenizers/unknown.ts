@@ -3,7 +3,7 @@ import type { Vocabulary } from './vocabulary.ts'
 
 const utf8 = new TextEncoder()
 
-/** The tokens `<0x00>` to `<0xFF>` by byte; undefined where the vocabulary lacks one. */
+/** The tokens `<0x00>` to `<0xFF>` by byte; undefined if the vocabulary lacks one. */
 export function byteTokens(vocabulary: Vocabulary): readonly (number | undefined)[] {
   return Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(byteToken(byte)))
 }

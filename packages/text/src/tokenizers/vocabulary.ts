@@ -17,24 +17,24 @@ export interface Vocabulary {
 }
 
 /** Indexes a `{ token: id }` object both ways; the way from id to token is built when first used. */
-export function openVocabulary(value: unknown): Vocabulary {
+export function readVocabulary(value: unknown): Vocabulary {
   const ids = new Map<string, number>()
   const vocab = readFields(value, 'model.vocab')
-  const taken = new Uint8Array(FIRST_TOO_LARGE)
+  const usedIds = new Uint8Array(FIRST_TOO_LARGE)
   let isOneToOne = true
   let size = 0
   for (const token of Object.keys(vocab)) {
     const id = vocab[token] as number
     if (!isSmallId(id)) readId(id, `id of ${JSON.stringify(token)} in model.vocab`)
     ids.set(token, id)
-    if (taken[id] === 1) isOneToOne = false
-    taken[id] = 1
+    if (usedIds[id] === 1) isOneToOne = false
+    usedIds[id] = 1
     if (id >= size) size = id + 1
   }
   return indexVocabulary(ids, { size, isOneToOne })
 }
 
-/** The same for tokens whose id is their place in a list. */
+/** A vocabulary of tokens whose id is their place in a list. */
 export function listVocabulary(tokens: readonly string[]): Vocabulary {
   const ids = new Map(tokens.map((token, id) => [token, id]))
   return indexVocabulary(ids, { size: tokens.length, isOneToOne: true })

@@ -4,25 +4,25 @@ import { openDecoder } from './decoders.ts'
 import { byteDecoding } from './decoding.ts'
 import type { Definition } from './definition.ts'
 import { type Fields, readFlag, readList, readOptional, readText } from './fields.ts'
-import { openNormalizer } from './normalizers/normalizers.ts'
+import { readNormalizer } from './normalizers/normalizers.ts'
 import type { PlainEncoder, TextModel } from './pipeline.ts'
-import { openPreTokenizer, type Splitter } from './splitters.ts'
+import { readPreTokenizer, type Splitter } from './splitters.ts'
 import { tokenDecoding } from './token-decoding.ts'
 import type { ControlToken } from './tokenizer.ts'
 import { byteToken, byteTokens, noToken } from './unknown.ts'
-import { openVocabulary, type Vocabulary } from './vocabulary.ts'
+import { readVocabulary, type Vocabulary } from './vocabulary.ts'
 
 const utf8 = new TextEncoder()
 
 /**
  * A model whose tokens are whole pieces. With `byte_fallback: true`, which is ours alone, an unknown
  * piece becomes its bytes as tokens `<0x00>` to `<0xFF>`; text that spells such a token does not
- * become one. Where the pre-tokenizer removes nothing and the decoder fuses, every text comes back.
+ * become one. If the pre-tokenizer removes nothing and the decoder fuses, every text comes back.
  */
-export function openWordLevel(definition: Definition): TextModel {
+export function readWordLevel(definition: Definition): TextModel {
   const { model } = definition
-  const vocabulary = openVocabulary(model.vocab)
-  const preTokenizer = openPreTokenizer(definition.preTokenizer)
+  const vocabulary = readVocabulary(model.vocab)
+  const preTokenizer = readPreTokenizer(definition.preTokenizer)
   if (preTokenizer.isByteLevel) throw new Error('A WordLevel model cannot read ByteLevel pieces')
   const hasBytes = readFlag(model.byte_fallback, 'model.byte_fallback')
   const bytes = hasBytes ? allBytes(vocabulary) : undefined
@@ -31,10 +31,10 @@ export function openWordLevel(definition: Definition): TextModel {
   const onUnknown = bytes === undefined ? unknownToken(unknown, vocabulary) : asBytes(bytes)
   return {
     vocabulary,
-    normalize: openNormalizer(definition.normalizer),
+    normalize: readNormalizer(definition.normalizer),
     openEncoder: (controls, ids) => {
-      const lookUp = openLookUp(vocabulary, controls, bytes)
-      return openPlainEncoder(preTokenizer.split, { ids, lookUp, onUnknown })
+      const lookUp = makeLookUp(vocabulary, controls, bytes)
+      return makePlainEncoder(preTokenizer.split, { ids, lookUp, onUnknown })
     },
     openDecoding: tokenOf => {
       if (bytes === undefined) return tokenDecoding(openDecoder(definition.decoder), tokenOf)
@@ -50,7 +50,7 @@ interface Words {
   onUnknown(piece: string, ids: IdBuffer): void
 }
 
-function openPlainEncoder(split: Splitter, { ids, lookUp, onUnknown }: Words): PlainEncoder {
+function makePlainEncoder(split: Splitter, { ids, lookUp, onUnknown }: Words): PlainEncoder {
   const all = new Cuts()
   return text => {
     const units = toUnits(text)
@@ -66,7 +66,7 @@ function openPlainEncoder(split: Splitter, { ids, lookUp, onUnknown }: Words): P
 }
 
 /** The id of a piece, except for tokens that plain text must not become. */
-function openLookUp(
+function makeLookUp(
   vocabulary: Vocabulary,
   controls: readonly ControlToken[],
   bytes: readonly number[] | undefined,

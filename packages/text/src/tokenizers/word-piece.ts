@@ -1,21 +1,21 @@
 import type { Definition } from './definition.ts'
 import { readOptional, readText } from './fields.ts'
-import { openPieceModel } from './pieces.ts'
+import { readPieceModel } from './pieces.ts'
 import type { TextModel } from './pipeline.ts'
 import { noToken } from './unknown.ts'
-import { openVocabulary } from './vocabulary.ts'
+import { readVocabulary } from './vocabulary.ts'
 
 /** Longer words are searched for their pieces in time that grows with the square of their length. */
 const longestWord = 1000
 
 /** Words cut from the left into the longest tokens there are; a word that cannot be is unknown. */
-export function openWordPiece(definition: Definition): TextModel {
+export function readWordPiece(definition: Definition): TextModel {
   const { model } = definition
   const most = readOptional(model.max_input_chars_per_word, Number) ?? 100
   if (most > longestWord) {
     throw new Error(`max_input_chars_per_word is ${most}; at most ${longestWord} is read`)
   }
-  const vocabulary = openVocabulary(model.vocab)
+  const vocabulary = readVocabulary(model.vocab)
   const prefix =
     readOptional(model.continuing_subword_prefix, value =>
       readText(value, 'model.continuing_subword_prefix'),
@@ -38,7 +38,7 @@ export function openWordPiece(definition: Definition): TextModel {
     }
     return parts
   }
-  return openPieceModel(definition, {
+  return readPieceModel(definition, {
     vocabulary,
     encode: (word, ids) => {
       const parts = partsOf(word)

@@ -58,7 +58,7 @@ export function appenderTo(path: string, { isLines = true }: AppenderOptions = {
         place += bytes.length
       }
     } catch (cause) {
-      // Where the cut fails too, it is made before the next entry is written.
+      // If the cut fails too, it is made before the next entry is written.
       if (whole !== undefined) await withFile(path, cut).catch(() => {})
       const error = new StoreError(path, { cause })
       for (const { reject } of batch) reject(error)
@@ -100,7 +100,7 @@ async function withFile<T>(path: string, work: (handle: FileHandle) => Promise<T
   return result
 }
 
-/** The end of a line that a killed writer left unfinished; empty where there is none. */
+/** The end of a line that a killed writer left unfinished; empty if there is none. */
 async function unfinishedLine(handle: FileHandle, size: number): Promise<string> {
   if (size === 0) return ''
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1)

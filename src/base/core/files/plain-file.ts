@@ -40,7 +40,7 @@ function refusalOf(path: string, found: Stats): OddFileError | undefined {
   return odd === undefined ? undefined : new OddFileError(`${path} is ${odd}, not a plain file`)
 }
 
-/** The text of a plain file; undefined where there is none. */
+/** The text of a plain file; undefined if there is none. */
 export async function readPlain(path: string): Promise<string | undefined> {
   try {
     await using handle = await openPlain(path, 'read')

@@ -37,7 +37,7 @@ export function parsePartName(text: string): PartName {
 /** An option's name holds nothing that only paths have: `/data/a=b` is a path. */
 const isOption = /^[^=/\\.]*=/
 
-/** Splits a text at a comma or a space, where no backslash before it says that it belongs to an item. */
+/** Splits a text at a comma or a space, if no backslash before it says that it belongs to an item. */
 export function splitItems(text: string, mark: ',' | ' '): readonly string[] {
   return text
     .split(mark === ',' ? /(?<!\\),/ : /(?<!\\)\s+/)

@@ -26,7 +26,7 @@ export async function withDeadline<T>(
   work: (stopping: Stopping) => T | PromiseLike<T>,
 ): Promise<T> {
   signal.throwIfAborted()
-  const stop = openStop()
+  const stop = makeStop()
   const begun = work(stop.signal)
   if (!isPromise(begun)) return begun
   return await new Promise<T>((resolve, reject) => {
@@ -52,7 +52,7 @@ function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function'
 }
 
-function openStop(): { readonly signal: Stopping; abort(reason: unknown): void } {
+function makeStop(): { readonly signal: Stopping; abort(reason: unknown): void } {
   let controller: AbortController | undefined
   let ended: { readonly reason: unknown } | undefined
   return {

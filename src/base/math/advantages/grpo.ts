@@ -64,7 +64,7 @@ export function drGrpoAdvantages(
   return grpoAdvantages(entries, { scale: 'none', epsilon: 0, single })
 }
 
-/** The spread to divide a group's rewards by; 1 where there is none, so that 0 / 0 cannot happen. */
+/** The spread to divide a group's rewards by; 1 if there is none, so that 0 / 0 cannot happen. */
 export function spreads(
   groups: readonly (readonly Member[])[],
   { scale, deviation, epsilon }: ScaleSettings,

@@ -17,7 +17,7 @@ const defaults: ScaleSettings & { readonly single: SinglePolicy } = {
 
 /**
  * RLOO: a reward less the weighted mean of the others in its group (Kool et al. 2019; Ahmadian et al.
- * 2024, arXiv 2402.14740); n/(n−1) · (r − mean) with equal weights. Scaled only where asked.
+ * 2024, arXiv 2402.14740); n/(n−1) · (r − mean) with equal weights. Scaled only if asked.
  */
 export function rlooAdvantages(
   entries: readonly RewardedTrajectory[],

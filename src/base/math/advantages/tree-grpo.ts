@@ -36,7 +36,7 @@ export function treeGrpoAdvantages(
   )
 }
 
-/** The same entries with every tree as a group of its own. */
+/** The entries with every tree as a group of its own. */
 function byTree(entries: readonly RewardedTrajectory[]): RewardedTrajectory[] {
   const names = new Map<Key, Map<Key, number>>()
   let count = 0

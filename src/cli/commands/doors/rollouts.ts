@@ -57,7 +57,7 @@ export const rolloutsCommand: Command = {
     queue: { help: 'Groups that may wait to be rolled (default: 4096)', argument: 'N' },
     results: { help: 'Finished groups that may wait to be taken (default: 256)', argument: 'N' },
   },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runRollouts,
 }
 
@@ -113,7 +113,7 @@ async function serveUntilStopped(
       return await openServed(uri, values)
     },
     findTask: taskFinder(parts, values.tasks),
-    weigh: openWeighFor(values),
+    weigh: makeWeighFor(values),
     ...(kept && { record: kept.record, disk: kept.disk, findGroup: kept.findGroup }),
     ...counted('queue', own.queue),
     ...counted('results', own.results),
@@ -133,7 +133,7 @@ async function serveUntilStopped(
 }
 
 /** Weighs groups for each format that clients ask for, as a run's own exports do. */
-function openWeighFor(values: Settings): WeighFor {
+function makeWeighFor(values: Settings): WeighFor {
   const open = new Map<Format, Weighing>()
   return (group, format) => {
     const weighing = open.get(format) ?? openLiveWeighing({ ...values }, { format })

@@ -24,7 +24,10 @@ export const serveCommand: Command = {
   ],
   settings: [],
   own: {
-    model: { help: 'The model folder (default: the base model of this package)', argument: 'DIR' },
+    model: {
+      help: 'The model folder, or embedded for the base model of this package (default: embedded)',
+      argument: 'DIR',
+    },
     port: { help: 'The port; 0 takes any free one (default: 30000)', argument: 'N' },
     ...doorFlags,
     weights: {
@@ -34,13 +37,14 @@ export const serveCommand: Command = {
     name: { help: 'The name that clients may know the model by', argument: 'NAME' },
     threads: { help: 'Threads of the model (default: as many as cores)', argument: 'N' },
   },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runServe,
 }
 
 async function runServe(invocation: Invocation): Promise<number> {
   const { own, json, terminal, signal } = invocation
-  const { model: folder = baseModel, name, weights } = own
+  const { model: named = 'embedded', name, weights } = own
+  const folder = named === 'embedded' ? baseModel : named.replace(/^embedded:/, '')
   const { port = 30_000 } = counted('port', own.port)
   if (!existsSync(join(folder, 'config.json'))) {
     throw new MisuseError(
@@ -60,7 +64,7 @@ async function runServe(invocation: Invocation): Promise<number> {
   if (json) terminal.print(JSON.stringify({ url, model: folder, kernel: model.kernel }))
   else terminal.print(`serving ${folder} at ${url}  (${model.threads} threads, ${model.kernel})`)
   // Only for the base model do we know the environment it was made for.
-  const environment = own.model === undefined ? 'desk' : 'NAME'
+  const environment = folder === baseModel ? 'desk' : 'NAME'
   const roll = ['roll', '--policy', `sglang:${url}`, '--environment', environment, '--tasks', '16']
   terminal.tell(`next  ${commandLine(...roll)}`)
   if (!signal.aborted) await once(signal, 'abort')

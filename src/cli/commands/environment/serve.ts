@@ -4,8 +4,8 @@ import { commandLine } from '../../../base/core/names/program-name.ts'
 import { Host } from '../../../doors/hosting/host.ts'
 import { serveHost } from '../../../doors/hosting/server.ts'
 import { listOfMadeTasks, listOfTasks, type TaskList } from '../../../doors/hosting/task-list.ts'
-import { openEnvironmentNamed } from '../../../run/run/open-parts.ts'
 import { openRewards } from '../../../run/run/open-rewards.ts'
+import { openEnvironmentNamed } from '../../../run/settings/open-environment.ts'
 import { openNamed } from '../../../run/settings/open-named.ts'
 import type { SettingsInput } from '../../../run/settings/settings.ts'
 import { readTasks } from '../../../run/tasks/tasks.ts'
@@ -34,12 +34,12 @@ export const environmentCommand: Command = {
     sessions: { help: 'Sessions at one time (default: 64)', argument: 'N' },
     ...doorFlags,
   },
-  words: [2, 2],
+  positionalCount: [2, 2],
   run: runEnvironment,
 }
 
 async function runEnvironment(invocation: Invocation): Promise<number> {
-  const { words, flags, own, json, terminal, signal } = invocation
+  const { positionals: words, flags, own, json, terminal, signal } = invocation
   const [verb, name = ''] = words
   if (verb !== 'serve') throw unknownVerb('environment', verb, ['serve'])
   const { port = 8000 } = counted('port', own.port)

@@ -5,7 +5,7 @@ import { SettingError } from '../../../base/core/names/setting-error.ts'
 import { checkpointFolder, readState } from '../../../learn/learn/training-state.ts'
 import { readCheckpoint, writeCheckpoint } from '../../../learn/model/checkpoint.ts'
 import { baseModel } from '../../../learn/model/embedded.ts'
-import { writeGguf } from '../../../learn/model/gguf.ts'
+import { writeGguf } from '../../../learn/model/gguf/write-gguf.ts'
 import { openNamed } from '../../../run/settings/open-named.ts'
 import { isRun } from '../../../run/store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../../command.ts'
@@ -28,7 +28,7 @@ export const exportModelCommand: Command = {
     to: { help: 'The format', argument: 'gguf|safetensors' },
     out: { help: 'The file to write; for safetensors the folder', argument: 'FILE' },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runExportModel,
 }
 
@@ -48,7 +48,12 @@ async function modelFolder(name: string): Promise<string> {
   throw new SettingError(`${name} has no model here: its trainer kept the weights elsewhere`)
 }
 
-async function runExportModel({ words, own, terminal, json }: Invocation): Promise<number> {
+async function runExportModel({
+  positionals: words,
+  own,
+  terminal,
+  json,
+}: Invocation): Promise<number> {
   const { to, out } = own
   if (to !== 'gguf' && to !== 'safetensors') {
     throw new MisuseError(`--to is gguf or safetensors, not "${to ?? ''}"`)

@@ -43,12 +43,12 @@ export const exportCommand: Command = {
     without: { help: 'Leave out what a format cannot carry: experts', argument: 'experts' },
     volatile: { help: 'Also write what depends on clocks and servers' },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runExport,
 }
 
 async function runExport({
-  words,
+  positionals: words,
   own,
   flags,
   json,
@@ -76,7 +76,9 @@ async function runExport({
   })
   if (json) terminal.print(JSON.stringify({ out, ...result }))
   else for (const line of describeExport(to, out, result)) terminal.print(line)
-  return 0
+  if (result.rows > 0) return 0
+  terminal.tell('no rows: nothing to train on was exported')
+  return 1
 }
 
 function describeExport(to: string, out: string, result: Exported): readonly string[] {

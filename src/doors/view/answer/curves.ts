@@ -1,4 +1,5 @@
-import { wilsonInterval } from '../../../base/math/intervals.ts'
+import { succeeds } from '../../../base/math/attempts.ts'
+import { clusteredInterval } from '../../../base/math/bounds/clustered.ts'
 import type { Chart, Curves, EvaluationPoint, GroupRow, Series } from '../answers.ts'
 import type { TreeFacts } from '../index/facts.ts'
 
@@ -30,6 +31,7 @@ export function curvesOf(source: CurveSource): Curves {
   const charts = [
     ...outcomeCharts(buckets, source),
     ...learningCharts(source.metrics),
+    ledgerChart(source.metrics),
     ...lengthCharts(buckets, source),
     paceChart(source, hasSteps),
     ...countCharts(buckets),
@@ -104,7 +106,7 @@ function outcomeCharts(buckets: readonly Bucket[], { successAt }: CurveSource): 
       title: 'Success',
       about: `Share of scored trajectories with a reward of ${successAt} or more.`,
       form: 'share',
-      value: rows => meanOf(rewards(rows).map(reward => Number(reward >= successAt - 1e-9))),
+      value: rows => meanOf(rewards(rows).map(reward => Number(succeeds(reward, successAt)))),
     }),
     draw(buckets, {
       name: 'contrast',
@@ -143,6 +145,38 @@ function learningCharts(metrics: readonly Metrics[]): readonly Chart[] {
       },
     ],
   }))
+}
+
+const entries = [
+  ['learned', 'learned'],
+  ['dropped', 'dropped'],
+  ['inFlight', 'in flight'],
+  ['heldOut', 'held out'],
+] as const
+
+/** The ledger of a training run, up to each step. */
+function ledgerChart(metrics: readonly Metrics[]): Chart {
+  const size = Math.max(1, Math.ceil(metrics.length / mostPoints))
+  const last = chunk(metrics, size).map(each => each.at(-1)!)
+  return {
+    name: 'ledger',
+    title: 'Where tokens went',
+    about:
+      'Of all tokens sampled so far: learned, dropped by filters or failures, in flight, held out.',
+    form: 'count',
+    x: last.map(({ step }) => step),
+    series: entries.map(([key, name]) => ({
+      name,
+      values: last.map(({ ledger }) => sumIn((ledger as Metrics | undefined)?.[key])),
+    })),
+  }
+}
+
+/** A number, or the sum of a record of them. */
+function sumIn(entry: unknown): number | null {
+  if (isNumber(entry)) return entry
+  if (typeof entry !== 'object' || entry === null) return null
+  return Object.values(entry).reduce<number>((sum, each) => sum + (isNumber(each) ? each : 0), 0)
 }
 
 function lengthCharts(
@@ -269,21 +303,25 @@ function countCharts(buckets: readonly Bucket[]): readonly Chart[] {
   ]
 }
 
-/** Success on held-out tasks by step, with Wilson's interval. A group is one attempt, whatever it branched into. */
+/** Success on held-out tasks by step, with its bounds. A group is one attempt, whatever it branched into. */
 function evaluationsOf(rows: readonly GroupRow[], successAt: number): readonly EvaluationPoint[] {
-  const steps = new Map<number, (readonly number[])[]>()
+  const steps = new Map<number, GroupRow[]>()
   for (const row of rows) {
     if (!row.isEvaluation || row.rewards.length === 0) continue
     const step = row.step ?? 0
-    steps.set(step, [...(steps.get(step) ?? []), row.rewards])
+    steps.set(step, [...(steps.get(step) ?? []), row])
   }
   return [...steps]
     .sort(([a], [b]) => a - b)
     .map(([step, attempts]) => {
-      const isSolved = (reward: number): number => Number(reward >= successAt - 1e-9)
-      const success = meanOf(attempts.map(rewards => meanOf(rewards.map(isSolved))!))!
-      const meanReward = meanOf(attempts.map(rewards => meanOf(rewards)!))!
-      const { low, high } = wilsonInterval(success * attempts.length, attempts.length)
+      const solved = (rows: readonly GroupRow[]): readonly number[] =>
+        rows.map(({ rewards }) => meanOf(rewards.map(each => Number(succeeds(each, successAt))))!)
+      const success = meanOf(solved(attempts))!
+      const meanReward = meanOf(attempts.map(({ rewards }) => meanOf(rewards)!))!
+      const tasks = [...new Set(attempts.map(({ task }) => task))]
+        .map(name => solved(attempts.filter(({ task }) => task === name)))
+        .map(shares => ({ share: meanOf(shares)!, trials: shares.length }))
+      const { low, high } = clusteredInterval(tasks)
       return { step, success, low, high, scored: attempts.length, meanReward }
     })
 }

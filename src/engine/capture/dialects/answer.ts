@@ -36,7 +36,7 @@ export interface Exchange {
   readonly id: string
   /** Seconds since 1970. */
   readonly now: number
-  /** The same for every retry of one request. */
+  /** Names the request: every retry of it has the same. */
   readonly requestId?: string
 }
 

@@ -180,7 +180,7 @@ function readGivenParts(parts: readonly Fields[], at: string, reading: Reading):
   if (said.length > 0) turns.add({ role: 'user', content: joinParts(said, '\n') })
 }
 
-/** What a function gave: the text alone where it is one, else its JSON. */
+/** What a function gave: the text alone if it is one, else its JSON. */
 function responseText(value: unknown, place: string): string {
   const fields = boundedJson(toFields(value ?? {}, place), place)
   const names = Object.keys(fields)

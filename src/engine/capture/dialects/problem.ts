@@ -20,7 +20,7 @@ export type ProblemKind =
 export class RequestProblem extends Error {
   override name = 'RequestProblem'
   readonly kind: ProblemKind
-  /** The field that is wrong, where it is one. */
+  /** The field that is wrong, if it is one. */
   readonly field: string | undefined
 
   constructor(kind: ProblemKind, message: string, field?: string) {

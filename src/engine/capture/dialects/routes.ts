@@ -19,7 +19,7 @@ const googlePath = /^\/v1(?:beta|alpha)?\/(?:models|tunedModels)\/([^/:]{1,256})
 const modelPath = /^\/(v1(?:beta|alpha)?)\/models(?:\/(.{1,256}))?$/
 
 /**
- * What a request asks for, by its method and path; nothing where no dialect has such a path. Base
+ * What a request asks for, by its method and path; nothing if no dialect has such a path. Base
  * URLs are written with and without the version, so that both are understood.
  */
 export function routeOf(
@@ -83,7 +83,7 @@ function spokenBy(headers: Readonly<Record<string, unknown>>): Dialect {
   return headers['anthropic-version'] === undefined ? openAiChat : anthropic
 }
 
-/** The models that a server has, as the dialect lists them; one alone where it was asked for. */
+/** The models that a server has, as the dialect lists them; one alone if it was asked for. */
 export function writeModels(
   { dialect, model }: { readonly dialect: Dialect; readonly model?: string },
   served: string,

@@ -105,7 +105,7 @@ function resultsOf({ calls }: RecordedTask): Map<string, string[]> {
   return results
 }
 
-/** The same for inputs that differ only in the order of their fields. */
+/** The key of a call: equal for inputs that differ only in the order of their fields. */
 function keyOf(name: string, input: unknown): string {
   return JSON.stringify([name, input], (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

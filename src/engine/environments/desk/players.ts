@@ -12,7 +12,7 @@ import { type DeskRequest, type DeskTask, rightDecision } from './task.ts'
 export type Judge = (about: {
   readonly data: DeskTask
   readonly request: DeskRequest
-  /** The words of the order as a look-up showed them; none where nobody looked. */
+  /** The words of the order as a look-up showed them; none if nobody looked. */
   readonly shown: readonly string[]
   /** Which of the task's requests it is. */
   readonly index: number

@@ -26,7 +26,7 @@ export function boundedFetch({ bytes, overrun }: Bounds): typeof fetch {
   }
 }
 
-/** Where the last event of a part ends, which is behind an empty line; -1 where none does. */
+/** Where the last event of a part ends, which is behind an empty line; -1 if none does. */
 function lastEventEnd(part: Uint8Array): number {
   const text = Buffer.from(part.buffer, part.byteOffset, part.byteLength)
   return Math.max(...['\n\n', '\r\n\r\n', '\r\r'].map(line => text.lastIndexOf(line)))

@@ -106,7 +106,7 @@ export interface ToolRun {
   readonly surroundings: CallSurroundings
 }
 
-/** Runs a tool within its bounds, or gives its recorded answer where it must not run again. */
+/** Runs a tool within its bounds, or gives its recorded answer if it must not run again. */
 export function runTool(tool: ReadyTool, input: unknown, run: ToolRun): Answer | Promise<Answer> {
   const { call, surroundings } = run
   const recorded = tool.isOutside ? call.replay?.calls?.[call.index] : undefined

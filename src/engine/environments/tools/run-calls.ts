@@ -98,7 +98,7 @@ async function runOne(attempt: CallAttempt, call: OneCall, running: Running): Pr
   return { turn, id, tool, input, output, ...unusual, seconds }
 }
 
-/** Synchronous where possible: most schemas and tools need no promise. */
+/** Synchronous if possible: most schemas and tools need no promise. */
 function answerCall(
   { tool, value }: AskedTool,
   { call, id, running }: { readonly call: OneCall; readonly id: string; readonly running: Running },

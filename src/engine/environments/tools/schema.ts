@@ -89,7 +89,7 @@ function jsonSchemaOf(schema: StandardSchema): unknown {
     return schema.toJsonSchema()
   }
   throw new TypeError(
-    `This ${vendor} schema cannot tell its JSON schema, which policies are shown. Give a schema ` +
+    `This ${vendor} schema cannot tell its JSON schema, which policies are shown${vendor === 'zod' ? ': it is of zod 3, `npm i zod@4`' : ''}. Give a schema ` +
       'of zod 4, one with ~standard.jsonSchema or toJsonSchema(), an AI SDK jsonSchema(), or plain JSON schema.',
   )
 }

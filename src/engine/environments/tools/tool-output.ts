@@ -1,7 +1,7 @@
 /** A tool's output as the policy sees it. */
 export interface Shown {
   readonly text: string
-  /** Characters that were cut off; 0 where all is shown. */
+  /** Characters that were cut off; 0 if all is shown. */
   readonly cut: number
 }
 

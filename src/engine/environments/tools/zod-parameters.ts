@@ -68,7 +68,7 @@ interface Left {
   readonly within: Set<z.core.$ZodType>
 }
 
-/** A schema as text; undefined where something in it is more than words, numbers and further schemas. */
+/** A schema as text; undefined if something in it is more than words, numbers and further schemas. */
 function keyOf(schema: z.core.$ZodType, left: Left): string | undefined {
   const internals: z.core.$ZodTypeInternals = schema._zod
   if (!plainKinds.has(internals.def.type) || 'toJSONSchema' in internals) return undefined

@@ -13,9 +13,9 @@ export interface User {
   recall(exchange: Exchange, spent?: UserSpent): void
   /** A copy with the same memory that goes on by itself. */
   fork(): User
-  /** Tokens that the user's own model read and sampled so far; absent where there is no model. */
+  /** Tokens that the user's own model read and sampled so far; absent if there is no model. */
   readonly usage?: UserUsage
-  /** The same with those of the last reply, for replays. */
+  /** Tokens that the user's own model read and sampled, with those of the last reply for replays. */
   readonly spent?: UserSpent
 }
 

@@ -26,7 +26,7 @@ export interface TinkerApi {
   post(path: string, body: object, call: Call): Promise<Readonly<Record<string, unknown>>>
   /** Sends a long-running request, and asks for its result until it is there. */
   result(path: string, body: object, call: Call): Promise<Readonly<Record<string, unknown>>>
-  /** The same for a task whose `submit` sends the request, again if the server lost it. */
+  /** Asks for the result of a task until it is there; its `submit` sends the request again if the server lost it. */
   resultOf(task: TinkerTask, call: Call): Promise<TinkerAnswer>
   /** Sends with retries and returns the id of the result. */
   submit(request: TinkerRequest, call: Call, options?: SubmitOptions): Promise<string>

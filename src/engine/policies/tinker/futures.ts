@@ -119,7 +119,7 @@ function failed(path: string, answer: Readonly<Record<string, unknown>>): Failed
   return new FailedError(path, 400, typeof error === 'string' ? error : JSON.stringify(error))
 }
 
-/** The same error with the path of the request. */
+/** An error with the path of the request that it is about. */
 function named({ path }: TinkerTask, error: unknown): unknown {
   if (!(error instanceof TinkerError) || error instanceof FailedError) return error
   const words = error.message.replace(/^retrieve_future answered \d+: /, '')

@@ -107,7 +107,7 @@ function writeTensor({ data, dtype, shape }: TinkerTensor): Uint8Array {
   return writer.packed(4, shape).finish()
 }
 
-/** The same body as JSON. */
+/** The body of a forward-backward request as JSON. */
 export function forwardBackwardJson(pass: ForwardBackward): object {
   const { modelId, seqId, data, loss, config, forwardOnly } = pass
   const input = {
@@ -221,7 +221,7 @@ export interface SampleOutput {
     readonly logprobs: Float32Array | null
     readonly finish: 'stop' | 'length'
   }[]
-  /** NaN where there is none, as for the first token; undefined if they were not asked for. */
+  /** NaN if there is none, as for the first token; undefined if they were not asked for. */
   readonly promptLogprobs?: Float32Array
   readonly cached?: number
 }

@@ -118,12 +118,12 @@ export function floatsOf(bytes: Uint8Array): Float32Array {
   return new Float32Array(ownBuffer(bytes, 4))
 }
 
-/** The same for 32-bit integers. */
+/** The 32-bit integers that bytes hold. */
 export function intsOf(bytes: Uint8Array): Int32Array {
   return new Int32Array(ownBuffer(bytes, 4))
 }
 
-/** The same for 64-bit integers, which have to be small. */
+/** The 64-bit integers that bytes hold, which have to be small. */
 export function longsOf(bytes: Uint8Array): readonly number[] {
   return Array.from(new BigInt64Array(ownBuffer(bytes, 8)), Number)
 }

@@ -14,11 +14,11 @@ export interface CondensingState {
 }
 
 /** The state of a walk that has not begun. */
-export function openCondensingState(by: Condensing): CondensingState {
+export function makeCondensingState(by: Condensing): CondensingState {
   return { by, from: 0 }
 }
 
-/** The same state for a walk that goes on from this one, or from one of its earlier turns. */
+/** The state of condensing for a walk that goes on from another, or from one of its earlier turns. */
 export function forkCondensingState(state: CondensingState, turns: number): CondensingState {
   return { ...state, by: state.by.fork(turns) }
 }

@@ -68,7 +68,7 @@ export function isImpossibleJson(text: string): boolean {
   return false
 }
 
-/** Where a string ends; `undefined` where it has not yet, -1 where it cannot. */
+/** Where a string ends; `undefined` if it has not yet, -1 if it cannot. */
 function endOfString(text: string, start: number): number | undefined {
   for (let at = start + 1; at < text.length; at++) {
     const character = text[at]!

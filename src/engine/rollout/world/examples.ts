@@ -5,7 +5,7 @@ import { hear, show, type Walk } from '../walk.ts'
 /** A conversation that is shown to the policy before its task. */
 export interface Example {
   readonly messages: readonly Message[]
-  /** The task it solves, where that is known: whoever attempts that task is shown another one. */
+  /** The task it solves, if that is known: whoever attempts that task is shown another one. */
   readonly task?: TaskId
 }
 

@@ -56,7 +56,7 @@ export function checkTransition(transition: Transition): void {
   throw broken(`rewarded a step with ${String(reward)}, which is no number`)
 }
 
-/** How much a content says; nothing where it is none. */
+/** How much a content says; nothing if it is none. */
 function lengthOf(content: unknown): number | undefined {
   if (typeof content === 'string') return content.length
   if (content === null) return 0
@@ -71,7 +71,7 @@ function lengthOf(content: unknown): number | undefined {
   return characters
 }
 
-/** Whether the calls of a message, where it has some, are calls. */
+/** Whether the calls of a message, if it has some, are calls. */
 function hasCalls(message: Message): boolean {
   const calls = message.role === 'assistant' ? message.tool_calls : undefined
   if (calls === undefined || calls === null) return true

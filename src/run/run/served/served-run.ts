@@ -17,7 +17,7 @@ import { openRollParts } from '../open-parts.ts'
 import type { OnUpdate } from '../pause.ts'
 import { gatherOptions, laneLimits, memberOptions, type RollParts } from '../roll-groups.ts'
 import type { RollOptions } from '../roll-options.ts'
-import { openServedWeights, type ServedWeights } from './served-weights.ts'
+import { makeServedWeights, type ServedWeights } from './served-weights.ts'
 
 /** The result of an attempt, wherever it was made. */
 export type Served = Exclude<Returned, { readonly kind: 'poisoned' }>
@@ -73,7 +73,7 @@ export async function openServedRun(
   }
   const opened = await openRollParts(environment, undefined, options)
   const parts: RollParts = { ...opened.parts, concurrency }
-  const weights = openServedWeights(parts.policy, onUpdate)
+  const weights = makeServedWeights(parts.policy, onUpdate)
   const member = memberOptions(parts, openLanes(laneLimits(parts)))
   const retries: RunEvent[] = []
   const stop = parts.signals?.on(event => {

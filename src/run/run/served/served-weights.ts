@@ -22,7 +22,7 @@ export interface News {
 }
 
 /** Opens the weights of a run. */
-export function openServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWeights {
+export function makeServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWeights {
   const gate = openWeightsGate(onUpdate)
   let version: number | null = null
   let open: (() => void) | undefined

@@ -19,7 +19,7 @@ import {
   countMade,
   isBusyAlone,
   loadOf,
-  openPlace,
+  makePlace,
   type Place as PlaceOf,
   spareOf,
   statusOf,
@@ -94,7 +94,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   constructor(options: CrewOptions) {
     this.#options = options
-    this.#places = options.widths.map((width, index) => openPlace<Asked>(width, index))
+    this.#places = options.widths.map((width, index) => makePlace<Asked>(width, index))
     this.#timer = setInterval(() => this.#look(), pulse).unref()
   }
 

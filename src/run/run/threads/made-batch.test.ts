@@ -10,14 +10,14 @@ import type { RunEvent } from '../../watch/events.ts'
 import { countGroup } from '../../watch/group-figures.ts'
 import { countTree, figuresOf } from '../../watch/tree-figures.ts'
 import type { MadeTree } from '../elsewhere.ts'
-import { type MadeBatch, openMadePost } from './made-batch.ts'
+import { type MadeBatch, makeMadePost } from './made-batch.ts'
 import { readMadeBatch } from './read-batch.ts'
 
 it('[S2] attempts that go together come out as they were made, each with its own bytes', async () => {
   const trees = Array.from({ length: 5 }, (_, seed) => randomTree(seed))
   const batches: MadeBatch[] = []
   await new Promise<void>(resolve => {
-    const post = openMadePost(batch => {
+    const post = makeMadePost(batch => {
       batches.push(structuredClone(batch))
       resolve()
     })
@@ -63,7 +63,7 @@ it('[S2] a group comes in pieces, its own frames together and its record behind 
     unscored: [],
   }
   await new Promise<void>(resolve => {
-    const post = openMadePost(batch => {
+    const post = makeMadePost(batch => {
       batches.push(structuredClone(batch))
       resolve()
     })

@@ -173,7 +173,7 @@ export interface MadePost {
 }
 
 /** Sends what is made a few things together: each message wakes the thread that gathers. */
-export function openMadePost(post: (batch: MadeBatch) => void): MadePost {
+export function makeMadePost(post: (batch: MadeBatch) => void): MadePost {
   const frames = openFrameBuffer()
   let open = new Map<number, OpenPiece>()
   let trees = 0

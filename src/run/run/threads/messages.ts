@@ -36,7 +36,7 @@ export type ToThread =
       readonly kind: 'make-group'
       readonly id: number
       readonly work: OwnWork
-      /** Left out where it is the same as for the group before. */
+      /** Left out if it is the same as for the group before. */
       readonly shared?: SharedWork
     }
   | { readonly kind: 'withdraw'; readonly id: number }

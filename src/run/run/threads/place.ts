@@ -41,7 +41,7 @@ export function spareOf(width: number, done: number): number {
 }
 
 /** A place without a thread yet. */
-export function openPlace<Asked>(width: number, index: number): Place<Asked> {
+export function makePlace<Asked>(width: number, index: number): Place<Asked> {
   return {
     index,
     width,

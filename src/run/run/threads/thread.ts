@@ -24,7 +24,7 @@ export interface RollThread {
    * takes it back, after which nothing is answered.
    */
   make(work: Work, making: string, answering: Answering<Served>): () => void
-  /** The same with all attempts of a group, which come in pieces. */
+  /** Makes all attempts of a group and answers in pieces; gives what takes it back. */
   makeGroup(work: GroupWork, answering: AnsweringGroup): () => void
   /** Resolves when it samples nothing. */
   pause(): Promise<void>

@@ -37,7 +37,7 @@ const busyShare = 0.9
 
 /** Makes attempts here until this thread has been busy for a while, and in threads from then on. */
 export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposable {
-  const { open, hint, tell, measure = openMeasure(), every = 250 } = options
+  const { open, hint, tell, measure = makeMeasure(), every = 250 } = options
   const { seconds = 1.5, mostCores = Number.POSITIVE_INFINITY } = options
   const looks = (seconds * 1000) / every
   const listeners = new Map<Listen, () => void>()
@@ -55,9 +55,9 @@ export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposa
     await crew.ready()
     if (isPaused) await crew.pause()
     // Weights may change again while the last ones are loaded.
-    for (let taken: number | undefined; taken !== version; ) {
-      taken = version
-      if (!isPaused) await crew.resume(taken)
+    for (let resumed: number | undefined; resumed !== version; ) {
+      resumed = version
+      if (!isPaused) await crew.resume(resumed)
     }
     isOpen = true
   }
@@ -106,7 +106,7 @@ export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposa
   }
 }
 
-function openMeasure(): () => Busy {
+function makeMeasure(): () => Busy {
   let loop = performance.eventLoopUtilization()
   let used = process.cpuUsage()
   let at = performance.now()

@@ -7,7 +7,7 @@ import { openOutbox } from '../../../base/core/threads/outbox.ts'
 import { openBudget, type SpentKind } from '../budget.ts'
 import { rolloutsOf } from '../roll-groups.ts'
 import { openServedRun, type ServedRun } from '../served/served-run.ts'
-import { openMadePost } from './made-batch.ts'
+import { makeMadePost } from './made-batch.ts'
 import {
   type FromThread,
   makingOf,
@@ -19,7 +19,7 @@ import {
 const start = workerData as ThreadStart
 const port = parentPort!
 const send = openOutbox<FromThread>(news => port.postMessage(news))
-const post = openMadePost(batch => port.postMessage([batch], [batch.frames.buffer as ArrayBuffer]))
+const post = makeMadePost(batch => port.postMessage([batch], [batch.frames.buffer as ArrayBuffer]))
 /** A few more attempts are sent than may run at one time, so that the thread never waits for the next. */
 const lane = openLane('rollouts', rolloutsOf(start))
 const underWay = new Map<number, AbortController>()

@@ -42,6 +42,12 @@ export const learning = {
     'Learning rate; auto raises it while steps hardly move the policy, and lowers it if they move it far',
     { argument: 'RATE|auto', default: 4e-4, commands: ['train'], usedIn: 'run' },
   ),
+  /** The adapter that a pretrained model inside learns in: `rank=N,alpha=A,targets=MAP+MAP`. @default 'rank=16' */
+  lora: setting(
+    text,
+    'The adapter that a pretrained model inside learns in (default: rank=16, twice that as alpha, all maps)',
+    { argument: 'rank=N[,alpha=A,targets=MAP+…]', commands: ['train'], usedIn: 'run' },
+  ),
   /** The policy loss. @default 'ppo' */
   loss: setting(text, 'The loss to learn with', {
     argument: 'NAME',
@@ -138,11 +144,23 @@ export const learning = {
     'Added to the advantage of successful tokens for each nat they gain under the task’s oracle prompt',
     { argument: 'C', default: 0, commands: ['train'], usedIn: 'run' },
   ),
+  /** Whether it learns from agents elsewhere, who come to a gateway, instead of rolling tasks itself. */
+  gateway: setting(
+    () => z.boolean(),
+    'Learn from agents that come to a gateway, instead of rolling tasks: they open attempts, and close them with rewards',
+    { commands: ['train'], usedIn: 'run', functions: [], inCode: '`espalier gateway` in code' },
+  ),
   /** How many steps old training data may be; 0 rolls and learns in turn. */
   maxStaleness: setting(
     () => z.int().min(0),
     'How many steps old training data may be; 0 rolls and learns in turn',
     { argument: 'STEPS', default: 0, commands: ['train'], usedIn: 'run' },
+  ),
+  /** Most steps that rolling may be ahead of learning, within `maxStaleness`. @default maxStaleness */
+  lookAhead: setting(
+    () => z.int().min(1),
+    'Most steps that rolling may be ahead of learning; by measured times it is less (default: --max-staleness)',
+    { argument: 'STEPS', commands: ['train'], usedIn: 'run' },
   ),
   /** What happens to samples under way when the weights change, if rolling runs ahead. @default 'abort' */
   onUpdate: setting(

@@ -20,17 +20,21 @@ export const model = {
     'Tokenizer and chat template: a model folder or a Hugging Face id (default: what the server says it serves)',
     { argument: 'DIR|ID', usedIn: 'threads' },
   ),
-  /** Never fetch tokenizer files from a hub. @default false */
-  offline: setting(() => z.boolean(), 'Never fetch tokenizer files from a hub', {
+  /** Never fetch tokenizer files or weights from a hub. @default false */
+  offline: setting(() => z.boolean(), 'Never fetch tokenizer files or weights from a hub', {
     default: false,
     usedIn: 'threads',
   }),
-  /** Where tokenizer files of an id are fetched from. @default 'https://huggingface.co' */
-  hub: setting(() => z.url(), 'Where tokenizer files of a Hugging Face id are fetched from', {
-    argument: 'URL',
-    default: 'https://huggingface.co',
-    usedIn: 'threads',
-  }),
+  /** Where tokenizer files of an id, and weights of `embedded:hf:`, are fetched from. @default 'https://huggingface.co' */
+  hub: setting(
+    () => z.url(),
+    'Where tokenizer files of a Hugging Face id, and weights of embedded:hf:, are fetched from',
+    {
+      argument: 'URL',
+      default: 'https://huggingface.co',
+      usedIn: 'threads',
+    },
+  ),
   /** The environment variable that holds the server's key. @default 'ESPALIER_POLICY_KEY' */
   keyVariable: setting(text, 'The environment variable that holds the server key', {
     argument: 'NAME',

@@ -14,7 +14,7 @@ import {
 import { type ExportGroup, type FormatOptions, RefusedError } from '../format.ts'
 import { refuseImportance, type Training, unknownWords } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { openTelling, type Telling } from '../numbers.ts'
+import { makeTelling, type Telling } from '../numbers.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {
@@ -38,7 +38,7 @@ export const art = lineFormat({
   comparesRewards: true,
   start(options) {
     options.lost.note('ART compares rewards itself and ignores our advantages')
-    const telling = openTelling(options.lost)
+    const telling = makeTelling(options.lost)
     return source => [toGroup(source, { ...options, telling })]
   },
   loading: file => [

@@ -119,7 +119,7 @@ function toSteps(conversation: Conversation): readonly Step[] {
   return steps
 }
 
-/** Hangs a tool's answer on the step that called it, or on one of its own where none did. */
+/** Hangs a tool's answer on the step that called it, or on one of its own if none did. */
 function observe(steps: Step[], message: Extract<Message, { role: 'tool' }>): void {
   const content = textOf(message.content)
   const id = message.tool_call_id

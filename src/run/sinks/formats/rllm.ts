@@ -12,7 +12,7 @@ import {
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { checkForm, type Training, unknownWords } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { openTelling, type Telling } from '../numbers.ts'
+import { makeTelling, type Telling } from '../numbers.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {
@@ -38,7 +38,7 @@ export const rllm = lineFormat({
     options.lost.note(
       'rLLM compares rewards itself, with the deviation of a population; its Tinker backend takes ours with use_precomputed_advantage=true, its verl backend cannot',
     )
-    const telling = openTelling(options.lost)
+    const telling = makeTelling(options.lost)
     return source => toEpisodes(source, { ...options, telling })
   },
   loading: file => [

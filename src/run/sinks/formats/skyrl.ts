@@ -5,8 +5,7 @@ import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { type FormOptions, rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { type NumberedRow, numbered, openTelling } from '../numbers.ts'
-import { pythonPathLine } from '../python-path.ts'
+import { makeTelling, type NumberedRow, numbered } from '../numbers.ts'
 import { shapeOf } from '../shapes.ts'
 
 const training: Training = {
@@ -30,7 +29,7 @@ export const skyrl = lineFormat({
   comparesRewards: true,
   start({ lost, ...options }) {
     lost.note('SkyRL compares the rewards of last steps itself and ignores our advantages')
-    const telling = openTelling(lost)
+    const telling = makeTelling(lost)
     return function* toEntries(source: ExportGroup) {
       const { group } = source
       const rows = rowsFor({ name: 'skyrl', training }, group, { ...options, lost })
@@ -46,7 +45,6 @@ export const skyrl = lineFormat({
     }
   },
   loading: file => [
-    pythonPathLine(),
     `python:  from espalier_skyrl import read_generator_output`,
     `         output = read_generator_output(${JSON.stringify(file)})   # with generator.step_wise_trajectories=true`,
   ],

@@ -6,7 +6,7 @@ import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
-import { numbered, openTelling } from '../numbers.ts'
+import { makeTelling, numbered } from '../numbers.ts'
 
 const training: Training = {
   form: 'paths',
@@ -19,7 +19,7 @@ const training: Training = {
 /**
  * slime's `Sample.to_dict()`, one per line (slime/utils/types.py at 624b824, 2026-08-21). slime
  * computes advantages from rewards by position (`_post_process_rewards` in slime/ray/rollout.py),
- * right only where every group has the same number of samples; its documented way around that is
+ * right only if every group has the same number of samples; its documented way around that is
  * `--custom-reward-post-process-path`, and ours hands it `metadata.espalier.advantage`. Rows of one
  * trajectory share a `rollout_id`, which slime's loss counts once.
  */
@@ -35,7 +35,7 @@ export const slime = lineFormat({
     )
     const trajectories = new Map<string, number>()
     let index = 0
-    const telling = openTelling(lost)
+    const telling = makeTelling(lost)
     const numberOf = (trajectory: string): number => {
       const known = trajectories.get(trajectory) ?? trajectories.size
       trajectories.set(trajectory, known)

@@ -21,14 +21,14 @@ export const tauBench: Format = {
   summary: "tau-bench's results: one JSON array of conversations with rewards and trials",
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {
-    const taken = new Set<string>()
-    const trials = openTrials()
+    const exported = new Set<string>()
+    const trials = makeTrials()
     return {
       async write(source) {
         const conversations = conversationsOf(source.group, options)
         for (const conversation of conversations) {
           const task = taskNumber(source, conversation.member.trajectory.report)
-          const trial = takeTrial(task, conversation.tree.member, taken)
+          const trial = takeTrial(task, conversation.tree.member, exported)
           const entry = dumps(toEntry(source, conversation, { task, trial }), { indent: 2 })
           trials.add(trial, `\n  ${entry.replaceAll('\n', '\n  ')}`)
         }
@@ -40,7 +40,7 @@ export const tauBench: Format = {
           await output.write(`${before}${entry}`)
           before = ','
         }
-        await output.write(taken.size === 0 ? '[]' : '\n]')
+        await output.write(exported.size === 0 ? '[]' : '\n]')
       },
     }
   },
@@ -71,7 +71,7 @@ function toEntry(
 }
 
 /** Written entries by trial: the originals write the first trials of all tasks, then the second. */
-export function openTrials() {
+export function makeTrials() {
   const trials = new Map<number, string[]>()
   return {
     add(trial: number, entry: string): void {
@@ -94,7 +94,7 @@ export function takeTrial(task: number, member: number, taken: Set<string>): num
   return trial
 }
 
-/** The number of a task: its place in its split, or in the run where it has none. */
+/** The number of a task: its place in its split, or in the run if it has none. */
 export function taskNumber({ group, task, order }: ExportGroup, report: unknown): number {
   const index = tauReportOf(report)?.index ?? (task.data as Partial<Report> | null)?.index
   if (typeof index === 'number') return index

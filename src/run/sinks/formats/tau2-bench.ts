@@ -9,7 +9,7 @@ import {
 import { isUnscored } from '../../rows/row-record.ts'
 import { type Conversation, conversationsOf } from '../conversations.ts'
 import type { Format } from '../format.ts'
-import { openTrials, takeTrial } from './tau-bench.ts'
+import { makeTrials, takeTrial } from './tau-bench.ts'
 
 /**
  * tau2-bench's results (tau2/data_model/simulation.py, `Results`): its own tools load them, measure
@@ -23,7 +23,7 @@ export const tau2Bench: Format = {
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {
     const results = new Results()
-    const trials = openTrials()
+    const trials = makeTrials()
     return {
       async write(source) {
         const conversations = conversationsOf(source.group, options)

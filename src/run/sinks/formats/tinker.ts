@@ -4,7 +4,7 @@ import { tokenCredit, trainedMask } from '../credited-row.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { openTelling } from '../numbers.ts'
+import { makeTelling } from '../numbers.ts'
 
 /** A tensor as Tinker's API has it. */
 export interface TensorData {
@@ -41,7 +41,7 @@ export const tinker = lineFormat({
   training,
   start({ lost, ...options }) {
     if (lossKind(options.loss) !== 'token') throw sumsOnly(options.loss)
-    const telling = openTelling(lost, 'tinker')
+    const telling = makeTelling(lost, 'tinker')
     return function* toData(source: ExportGroup) {
       for (const member of rowsFor({ name: 'tinker', training }, source.group, {
         ...options,

@@ -4,8 +4,7 @@ import { type CreditedRow, promptLength, splitByCredit } from '../credited-row.t
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { numbered, openTelling } from '../numbers.ts'
-import { pythonPathLine } from '../python-path.ts'
+import { makeTelling, numbered } from '../numbers.ts'
 
 const training: Training = {
   form: 'paths',
@@ -31,7 +30,7 @@ export const trl = lineFormat({
     lost.note(
       'GRPOTrainer (rollout_func) compares rewards itself and ignores our advantages; AsyncGRPOTrainer takes ours',
     )
-    const telling = openTelling(lost, 'trl')
+    const telling = makeTelling(lost, 'trl')
     return function* toRows(source: ExportGroup) {
       for (const each of rowsFor({ name: 'trl', training }, source.group, { ...options, lost })) {
         const { member, numbers } = numbered(each, telling(each.tree))
@@ -44,8 +43,7 @@ export const trl = lineFormat({
     }
   },
   loading: file => [
-    pythonPathLine(),
-    'python:  from espalier_trl import replay, reward',
+    'python:  from espalier_trl import replay, reward   # PYTHONPATH=integrations/python of this package',
     `         trainer = GRPOTrainer(..., rollout_func=replay(${JSON.stringify(file)}), reward_funcs=reward)`,
     'several rows per trajectory: espalier_trl.rollout_samples(FILE) for AsyncGRPOTrainer',
   ],

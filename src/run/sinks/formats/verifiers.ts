@@ -7,7 +7,7 @@ import { type Conversation, conversationsOf, unknownTokens } from '../conversati
 import type { ExportGroup, FormatOptions } from '../format.ts'
 import { checkForm, type Training, unknownWords } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
-import { openTelling } from '../numbers.ts'
+import { makeTelling } from '../numbers.ts'
 import type { TurnTokens } from '../turns.ts'
 
 const training: Training = {
@@ -37,7 +37,7 @@ export const verifiers = lineFormat({
   ],
   training,
   start: options => {
-    const telling = openTelling(options.lost, 'verifiers')
+    const telling = makeTelling(options.lost, 'verifiers')
     return source => {
       for (const { tree } of [...source.group.members, ...source.group.unscored]) telling(tree)
       return toEpisodes(source, options)

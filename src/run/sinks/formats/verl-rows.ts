@@ -14,7 +14,7 @@ export interface RowCount {
  * Counts rows as verl's grpo does: each as an attempt of its own, so that a trajectory of three rows is three
  * attempts in the mean and the deviation of its `uid`.
  */
-export function openRowCount(): RowCount {
+export function makeRowCount(): RowCount {
   const differences: number[] = []
   let several = 0
   return {

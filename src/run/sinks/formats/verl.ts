@@ -4,9 +4,8 @@ import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
-import { type NumberedRow, numbered, openTelling } from '../numbers.ts'
-import { pythonPathLine } from '../python-path.ts'
-import { openRowCount } from './verl-rows.ts'
+import { makeTelling, type NumberedRow, numbered } from '../numbers.ts'
+import { makeRowCount } from './verl-rows.ts'
 
 const training: Training = {
   form: 'paths',
@@ -32,8 +31,8 @@ export const verl = lineFormat({
     lost.note(
       "verl's own estimators compare rewards by uid and ignore our advantages; adv_estimator=espalier takes ours",
     )
-    const telling = openTelling(lost)
-    const count = openRowCount()
+    const telling = makeTelling(lost)
+    const count = makeRowCount()
     function* toOutputs(source: ExportGroup) {
       if (source.group.members.some(({ importance }) => importance)) lost.note(weightsNote)
       const rows = rowsFor({ name: 'verl', training }, source.group, { ...options, lost })
@@ -45,8 +44,7 @@ export const verl = lineFormat({
     return Object.assign(toOutputs, { end: () => count.tell(lost) })
   },
   loading: file => [
-    pythonPathLine(),
-    `python:  from espalier_verl import read_batch`,
+    `python:  from espalier_verl import read_batch   # PYTHONPATH=integrations/python of this package`,
     `         batch = read_batch(${JSON.stringify(file)}, prompt_length=…, response_length=…, pad_token_id=…)`,
     'verl:    algorithm.adv_estimator=espalier   # registered by importing espalier_verl',
   ],

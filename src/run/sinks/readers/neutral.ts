@@ -243,7 +243,7 @@ function importanceIn(row: Fields, mask: Uint8Array): Float64Array {
   return weights.map((weight, token) => (mask[token] === 1 ? weight : Number.NaN))
 }
 
-/** What other policies said of the tokens, where they were asked. */
+/** What other policies said of the tokens, if they were asked. */
 function othersIn(row: Fields, ids: Int32Array): OtherLogprobs {
   const asked = scorerNames.filter(name => row.has(`${name}Logprobs`))
   return Object.fromEntries(

@@ -14,7 +14,7 @@ export const otelReader: FormatReader = {
   read: readTraces,
 }
 
-/** The same reader under the AI SDK's name. */
+/** Reads OpenTelemetry's spans under the AI SDK's name. */
 export const aiSdkReader: FormatReader = { ...otelReader, name: 'ai-sdk' }
 
 /** One request to a model, from a span. */

@@ -5,11 +5,11 @@ import type { ReadPassage, ReadPath, ReadSpan } from '../reader.ts'
 export interface TokenRow {
   readonly prompt: Int32Array
   readonly response: Int32Array
-  /** 1 where the response's token is trained. */
+  /** 1 if the response's token is trained. */
   readonly mask: Uint8Array
-  /** Of the response; absent where there are none. */
+  /** Of the response; absent if there are none. */
   readonly logprobs?: Float32Array
-  /** What each trained token of the response is worth; absent where the file does not say. */
+  /** What each trained token of the response is worth; absent if the file does not say. */
   readonly advantages?: ArrayLike<number>
   readonly version?: number
 }
@@ -89,7 +89,7 @@ export interface StepTokens {
   readonly prompt: Int32Array
   readonly response: Int32Array
   readonly logprobs?: Float32Array
-  /** What each token of the response is worth; absent where the file does not say. */
+  /** What each token of the response is worth; absent if the file does not say. */
   readonly advantages?: ArrayLike<number>
   readonly version?: number
 }

@@ -16,7 +16,7 @@ export interface Channel {
 type Variables = Readonly<Record<string, string | undefined>>
 
 /** Opens a channel: reads its address and secret from where they are kept. */
-export async function openChannel(
+export async function makeChannel(
   settings: ChannelSettings,
   variables: Variables,
 ): Promise<Channel> {

@@ -9,7 +9,7 @@ import {
   keepSecretVariables,
   withoutLikelySecrets,
 } from '../../../base/core/process/secrets.ts'
-import { type Channel, openChannel } from './channels.ts'
+import { type Channel, makeChannel } from './channels.ts'
 import { fingerprintOf, type Notice, noticeOfError } from './notice.ts'
 import { openNotifier } from './notifier.ts'
 
@@ -37,7 +37,7 @@ describe('channels', () => {
     await using receiver = await openReceiver()
     const variables = { URL: receiver.url, SECRET: 'SECdead' }
     const settings = { kind: 'webhook', urlVariable: 'URL', secretVariable: 'SECRET' } as const
-    const channel = await openChannel(settings, variables)
+    const channel = await makeChannel(settings, variables)
     await channel.send(notice, never)
     expect(receiver.received[0]!.body).toEqual({ source: 'espalier', ...notice })
     expect(receiver.received[0]!.headers.authorization).toBe('Bearer SECdead')
@@ -46,20 +46,20 @@ describe('channels', () => {
 
   it('know a refusal, and a missing secret by its name', async () => {
     await using receiver = await openReceiver(() => [403, 'no'])
-    const channel = await openChannel({ kind: 'webhook', url: receiver.url }, {})
+    const channel = await makeChannel({ kind: 'webhook', url: receiver.url }, {})
     await expect(channel.send(notice, never)).rejects.toThrow('it answered 403')
-    await expect(openChannel({ kind: 'webhook', urlVariable: 'NOPE' }, {})).rejects.toThrow(
+    await expect(makeChannel({ kind: 'webhook', urlVariable: 'NOPE' }, {})).rejects.toThrow(
       'notify: webhook: the variable NOPE of its url is not set',
     )
-    await expect(openChannel({ kind: 'webhook' }, {})).rejects.toThrow('urlFile or urlVariable')
+    await expect(makeChannel({ kind: 'webhook' }, {})).rejects.toThrow('urlFile or urlVariable')
   })
 
   it('can be a program that reads the notice', async () => {
     const file = join(scratch(), 'notice.json')
-    const channel = await openChannel({ kind: 'command', command: ['tee', file] }, {})
+    const channel = await makeChannel({ kind: 'command', command: ['tee', file] }, {})
     await channel.send(notice, never)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(notice)
-    const wrong = await openChannel({ kind: 'command', command: ['false'] }, {})
+    const wrong = await makeChannel({ kind: 'command', command: ['false'] }, {})
     await expect(wrong.send(notice, never)).rejects.toThrow('it ended with 1')
   })
 
@@ -68,7 +68,7 @@ describe('channels', () => {
     const urlFile = join(scratch(), 'url')
     writeFileSync(urlFile, `${receiver.url}/hook\n`)
     expect(existsSync(urlFile)).toBe(true)
-    const channel = await openChannel({ kind: 'webhook', urlFile }, {})
+    const channel = await makeChannel({ kind: 'webhook', urlFile }, {})
     await channel.send(notice, never)
     expect(receiver.received[0]!.path).toBe('/hook')
     expect(channel.secrets).toEqual([`${receiver.url}/hook`])
@@ -161,8 +161,8 @@ describe('a notifier', () => {
     const heard = new Promise<void>(resolve => {
       hear = resolve
     })
-    const hanging = await openChannel({ kind: 'webhook', url: receiver.url }, {})
-    const gone = await openChannel({ kind: 'webhook', url: 'http://127.0.0.1:9/x' }, {})
+    const hanging = await makeChannel({ kind: 'webhook', url: receiver.url }, {})
+    const gone = await makeChannel({ kind: 'webhook', url: 'http://127.0.0.1:9/x' }, {})
     const redact = withoutLikelySecrets
     const channels = [hanging, gone]
     const tell = (line: string) => {

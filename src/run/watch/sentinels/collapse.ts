@@ -9,7 +9,7 @@ import type { Alarm, Sentinel } from './sentinel.ts'
 const window = 64
 
 /** The first and the last values of a series. */
-function openWindows() {
+function makeWindows() {
   const first: number[] = []
   let last: number[] = []
   return {
@@ -31,7 +31,7 @@ function openWindows() {
  * certain.
  */
 export function entropyCollapse(): Sentinel {
-  const rewards = openRewards()
+  const rewards = makeRewards()
   const drift = drifting('entropy-collapse', surpriseOf, (first, last) =>
     last < 0.05 && last < first / 10 && !rewards.isGood()
       ? {
@@ -49,7 +49,7 @@ export function entropyCollapse(): Sentinel {
  * entropy bonus does that where rewards hold nothing against it, and so does too high a learning rate.
  */
 export function entropyRise(): Sentinel {
-  const rewards = openRewards()
+  const rewards = makeRewards()
   const drift = drifting('entropy-rise', surpriseOf, (first, last) =>
     last > first + 0.5 && last > 2 * first && !rewards.isGood()
       ? {
@@ -63,7 +63,7 @@ export function entropyRise(): Sentinel {
 }
 
 /** The recent mean reward of training attempts, against the best so far. */
-function openRewards() {
+function makeRewards() {
   let last: number[] = []
   let best = Number.NEGATIVE_INFINITY
   const recent = (): number => (last.length === 0 ? 0 : mean(last))
@@ -101,7 +101,7 @@ function drifting(
   measure: (tree: Tree) => number,
   judge: (first: number, last: number) => Alarm | undefined,
 ): Sentinel {
-  const windows = openWindows()
+  const windows = makeWindows()
   let count = 0
   let isOver = false
   return {

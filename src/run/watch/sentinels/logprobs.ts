@@ -12,8 +12,8 @@ const beyond = 6
  * their standard deviation distinguish a wrong temperature or basis from chance.
  */
 export function oddLogprobs({ isOurs = false }: SentinelContext): Sentinel {
-  const surprise = openDrift()
-  const best = openDrift()
+  const surprise = makeDrift()
+  const best = makeDrift()
   let tokens = 0
   let zeros = 0
   // What the embedded model reports is what it drew from.
@@ -48,11 +48,11 @@ function isPlain({ temperature, topP, topK, minP }: Sampling): boolean {
   return temperature > 0 && topP === 1 && topK === 0 && minP === 0
 }
 
-function openDrift() {
+function makeDrift() {
   return { sum: 0, squares: 0, count: 0 }
 }
 
-type Drift = ReturnType<typeof openDrift>
+type Drift = ReturnType<typeof makeDrift>
 
 function add(drift: Drift, value: number): void {
   drift.sum += value

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { openSentinels } from './open-sentinels.ts'
+import { makeSentinels } from './open-sentinels.ts'
 
 it('weights that are far from those that sampled are warned of once', () => {
   const warnings: string[] = []
-  const listen = openSentinels({ renderer: { decode: () => '' } }, ({ sentinel }) =>
+  const listen = makeSentinels({ renderer: { decode: () => '' } }, ({ sentinel }) =>
     warnings.push(sentinel),
   )
   const step = (kl: number, share: number): void =>

@@ -1,5 +1,6 @@
 import type { Tree } from '../../../base/core/tree.ts'
 import type { Listen, RunEvent, Together, Warned } from '../events.ts'
+import { heldBySlow, lostShares } from './ahead.ts'
 import { noLogprobs, untemperedLogprobs } from './basis.ts'
 import { constantObservations, noToolCalls, parserMismatch, throwingTool } from './calls.ts'
 import { entropyCollapse, entropyRise, lengthDrift, oneAnswer } from './collapse.ts'
@@ -34,16 +35,18 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     entropyRise(),
     lengthDrift(),
     oneAnswer(),
+    lostShares(),
+    heldBySlow(),
   ]
 }
 
 /** Lets sentinels listen to a run; their alarms become warnings. */
-export function openSentinels(context: SentinelContext, warn: (warning: Warned) => void): Listen {
+export function makeSentinels(context: SentinelContext, warn: (warning: Warned) => void): Listen {
   const sentinels = allSentinels(context)
   const raise = (sentinel: string, alarm: Alarm | undefined): void => {
     if (alarm) warn({ kind: 'warning', sentinel, ...alarm })
   }
-  const isSeen = openGlances()
+  const isSeen = makeGlances()
   const seeTree = (tree: Tree): void => {
     for (const each of sentinels) raise(each.name, each.seeTree?.(tree))
   }
@@ -59,7 +62,7 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
     } else if (event.kind === 'step-end') {
-      for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics))
+      for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics, event.ahead))
     }
   }
   return Object.assign(listen, { together })
@@ -69,7 +72,7 @@ export function openSentinels(context: SentinelContext, warn: (warning: Warned) 
 const [firstTrees, treesPerSecond] = [256, 64]
 
 /** Whether to check the next tree: if thousands end per second, checking each would slow the run. */
-function openGlances(): () => boolean {
+function makeGlances(): () => boolean {
   let seen = 0
   let since = performance.now()
   return () => {

@@ -1,6 +1,7 @@
 import type { Renderer } from '@espalier/text'
 import type { Group } from '../../../base/core/group.ts'
 import type { Tree } from '../../../base/core/tree.ts'
+import type { RolledAhead } from '../events.ts'
 
 /** What a sentinel saw, and the probable cause. */
 export interface Alarm {
@@ -16,7 +17,7 @@ export interface Sentinel {
   /** Looks at a group that is complete. */
   seeGroup?(group: Group): Alarm | undefined
   /** Looks at the numbers of a training step. */
-  seeStep?(metrics: Readonly<Record<string, number>>): Alarm | undefined
+  seeStep?(metrics: Readonly<Record<string, number>>, ahead?: RolledAhead): Alarm | undefined
 }
 
 /** What sentinels know about the run. */

@@ -4,8 +4,8 @@ import type { Group } from '../../../base/core/group.ts'
 import type { GroupId, TaskId } from '../../../base/core/ids.ts'
 import type { Gradable } from '../../../base/core/trajectory.ts'
 import { random, seedOf } from '../../../base/math/random.ts'
-import type { Warned } from '../events.ts'
-import { openSentinels } from './open-sentinels.ts'
+import type { RolledAhead, Warned } from '../events.ts'
+import { makeSentinels } from './open-sentinels.ts'
 
 const words = new Map([[9, 'please do it now']])
 const renderer = { decode: (ids: Int32Array) => [...ids].map(id => words.get(id) ?? '?').join('') }
@@ -24,7 +24,7 @@ function watch(
   { isOurs = false, members = 1, step }: Watched = {},
 ): readonly Warned[] {
   const warnings: Warned[] = []
-  const listen = openSentinels({ renderer, isOurs }, warning => warnings.push(warning))
+  const listen = makeSentinels({ renderer, isOurs }, warning => warnings.push(warning))
   trees.forEach((parts, index) => {
     const tree = plainTree({ task: `task-${index}`, answer: `answer ${index}`, ...parts })
     listen({ kind: 'tree-end', tree })
@@ -52,7 +52,7 @@ const names = (warnings: readonly Warned[]) => warnings.map(({ sentinel }) => se
 describe('sentinels', () => {
   it('say with the first tree that log-probabilities are not the tempered ones', () => {
     const warnings: Warned[] = []
-    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
     const tree = plainTree({ task: 'task', answer: 'answer' })
     const cut = { ...tree, sampling: { ...tree.sampling, temperature: 1, topK: 20 } }
     listen({ kind: 'tree-end', tree: cut })
@@ -121,7 +121,7 @@ describe('sentinels', () => {
 
   it('an opening that leaves no room for an answer, once', () => {
     const warnings: Warned[] = []
-    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
     const tree = plainTree({ task: 'long', prompt: new Int32Array(700).fill(9) })
     const [trajectory] = tree.trajectories
     const outcome = { kind: 'truncated', limit: 'context' } as const
@@ -205,7 +205,7 @@ describe('sentinels', () => {
   it('steps in a row without any advantage', () => {
     const warned = (trained: readonly number[]): readonly string[] => {
       const warnings: Warned[] = []
-      const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+      const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
       for (const [index, trainedRows] of trained.entries()) {
         listen({ kind: 'step-end', step: index + 1, metrics: { rows: 8, trainedRows } })
       }
@@ -242,7 +242,7 @@ describe('sentinels', () => {
 
   it('advantages by shaping alone, with the filter that ends them', () => {
     const warnings: Warned[] = []
-    const listen = openSentinels({ renderer }, warning => warnings.push(warning))
+    const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
     const tree = plainTree({ task: 'task', answer: 'answer' })
     const trajectory = tree.trajectories[0] as Gradable
     const member = (right: number, brief: number, advantage: number) => {
@@ -274,5 +274,36 @@ describe('sentinels', () => {
     const outcome = { kind: 'failed', boundary: 'policy', message: 'no' } as const
     const failed = watch(many(100, () => ({ answer: '', tools: 1, outcome })))
     expect(names(failed)).toEqual([])
+  })
+})
+
+describe('rolling that is ahead of learning', () => {
+  const usual = { maxStaleness: 1, steps: 1, groups: 8, stale: [], seconds: 1, held: 0, slowest: 1 }
+
+  /** What is warned of after twelve such steps. */
+  function warned(ahead: Partial<RolledAhead>): readonly Warned[] {
+    const warnings: Warned[] = []
+    const listen = makeSentinels({ renderer }, each => warnings.push(each))
+    for (let step = 1; step <= 12; step++) {
+      listen({ kind: 'step-end', step, metrics: {}, ahead: { ...usual, ...ahead } })
+    }
+    return warnings
+  }
+
+  it('[S4] says how long it waits for slow tasks, and what would keep them without waiting', () => {
+    expect(warned({})).toEqual([])
+    expect(warned({ held: 0.1, slowest: 3.4 })).toEqual([])
+    const [warning, ...more] = warned({ held: 0.5, slowest: 3.4 })
+    expect(warning).toMatchObject({ sentinel: 'held-by-slow' })
+    expect(warning!.message).toContain('waited 50 %')
+    expect(warning!.likely).toContain('--max-staleness 4')
+    expect(more).toEqual([])
+  })
+
+  it('[S4] names the tasks whose groups grew too old', () => {
+    const [warning] = warned({ stale: ['slow'] })
+    expect(warning).toMatchObject({ sentinel: 'lost-shares' })
+    expect(warning!.message).toContain('8 of 64 groups')
+    expect(warning!.message).toContain('come again: slow')
   })
 })

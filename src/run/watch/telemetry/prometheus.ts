@@ -49,7 +49,7 @@ export interface Metrics {
 }
 
 /** Opens the metrics of a run. */
-export function openMetrics(): Metrics {
+export function makeMetrics(): Metrics {
   const values = new Map<FamilyName, Map<string, number>>()
   const put = (name: FamilyName, labels: Labels, change: (old: number) => number): void => {
     const series = values.get(name) ?? new Map<string, number>()

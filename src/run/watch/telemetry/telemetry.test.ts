@@ -13,8 +13,8 @@ import { rollGroups } from '../../run/roll-groups.ts'
 import { listenAll, type RunEvent } from '../events.ts'
 import { openEventsFile } from './events-file.ts'
 import { openExporter } from './otlp.ts'
-import { openMetrics } from './prometheus.ts'
-import { openTraces } from './traces.ts'
+import { makeMetrics } from './prometheus.ts'
+import { makeTraces } from './traces.ts'
 import { watchSamples } from './watch-samples.ts'
 
 const events: readonly RunEvent[] = [
@@ -83,7 +83,7 @@ describe('events', () => {
 
 describe('metrics', () => {
   it("are served in Prometheus' text format", async () => {
-    const metrics = openMetrics()
+    const metrics = makeMetrics()
     for (const event of events) metrics.listen(event)
     await using served = await serveMetrics(metrics, 0)
     const response = await fetch(served.url)
@@ -108,7 +108,7 @@ describe('metrics', () => {
 
 describe('lanes', () => {
   it('are told as they stand, while a run goes through them', async () => {
-    const metrics = openMetrics()
+    const metrics = makeMetrics()
     const renderer = await openByteRenderer()
     const end = renderer.stopIds[0]!
     const delay = () => Number.POSITIVE_INFINITY
@@ -155,7 +155,7 @@ describe('traces', () => {
     {
       const resource = { 'service.name': 'espalier', 'service.version': '1' }
       await using exporter = openExporter({ url: receiver.url, resource })
-      const traces = openTraces('run', exporter)
+      const traces = makeTraces('run', exporter)
       for await (const _ of rollGroups([{ prompt: '1+1?', answer: '2' }], {
         environment: calculator(),
         policy,

@@ -28,7 +28,7 @@ interface OpenAttempt {
  * Traces attempts as OpenTelemetry's GenAI conventions name them: an `invoke_agent` span per
  * attempt, in it `text_completion` spans for samples and `execute_tool` spans for calls.
  */
-export function openTraces(run: string, exporter: Pick<SpanExporter, 'add'>): Traces {
+export function makeTraces(run: string, exporter: Pick<SpanExporter, 'add'>): Traces {
   const open = new Map<TreeId, OpenAttempt>()
   return {
     instrument: (context, attempt) => {

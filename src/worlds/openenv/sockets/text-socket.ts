@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { FrameError, FrameReader, opcodes, writeFrame } from './frames.ts'
 
-/** How a socket came to its end: the code of its close, 1006 where there was none. */
+/** How a socket came to its end: the code of its close, 1006 if there was none. */
 export interface SocketEnd {
   readonly code: number
   readonly reason: string

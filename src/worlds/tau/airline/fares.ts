@@ -80,7 +80,7 @@ export function chargeGiftCard(
   method.set('amount', left)
 }
 
-/** A payment method of a user; Python's `KeyError` where there is none. */
+/** A payment method of a user; Python's `KeyError` if there is none. */
 export function methodOf(user: Row, paymentId: PythonValue): PythonDict {
   return itemOf(itemOf(user, 'payment_methods'), paymentId) as PythonDict
 }

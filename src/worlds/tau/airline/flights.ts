@@ -18,7 +18,7 @@ const routes = perTables(tables => {
   return { from, between }
 })
 
-/** A flight on one day as JSON, with the date as well where it is given. */
+/** A flight on one day as JSON, with the date as well if it is given. */
 function legText(flight: Row, day: PythonValue, date?: PythonValue): string {
   const leg: PythonDict = new Map(flight)
   leg.delete('dates')

@@ -40,7 +40,7 @@ interface NameAndZip {
 function findByName(database: Database, { first_name, last_name, zip }: NameAndZip): string {
   if (!hasUsers(database.tables)) return NO_USER
   const namesakes = people(database.tables).byName.get(lower(first_name))
-  // Python looks at the last name only where the first name was right.
+  // Python looks at the last name only if the first name was right.
   for (const id of namesakes?.get(lower(last_name)) ?? []) {
     if (equals(itemOf(itemOf(database.at('users', id), 'address'), 'zip'), zip)) return id
   }

@@ -200,7 +200,7 @@ function timed(results: Value[]): Value {
 }
 
 /** Opens the toolkit of banking with the tools of its way of retrieval. */
-export function openKnowledgeKit(
+export function makeKnowledgeKit(
   program: Modules,
   {
     database,

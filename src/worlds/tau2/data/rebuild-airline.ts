@@ -32,7 +32,7 @@ function mapped(
   return new Map([...dict].map(([key, value]) => [key, change(value as PythonDict, key)]))
 }
 
-/** The same pairs, those with these keys first. */
+/** The pairs of a dict, those with these keys first. */
 function leading(dict: PythonDict, keys: readonly string[]): PythonDict {
   const first = keys
     .filter(key => dict.has(key))

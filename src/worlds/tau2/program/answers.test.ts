@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { PythonError, SourceError, UnsupportedError } from '@espalier/text/python'
 import { expect, it } from 'vitest'
-import { openProgram } from './program.ts'
+import { loadProgram } from './program.ts'
 import { repr } from './show.ts'
 import type { Value } from './values.ts'
 
@@ -24,7 +24,7 @@ const rows = gunzipSync(readFileSync(table))
 function answerOf({ expression, before = '' }: Row): string | undefined {
   const source = `${before}\nanswer = (${expression})\n`
   try {
-    const program = openProgram({
+    const program = loadProgram({
       source: name => (name === 'main' ? source : undefined),
       randomHex: () => '0'.repeat(32),
     })

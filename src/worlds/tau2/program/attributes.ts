@@ -44,7 +44,7 @@ function missingAttribute(object: Value, name: string): PythonError {
   return new PythonError('AttributeError', `'${nameOf(object)}' object has no attribute '${name}'`)
 }
 
-/** The attribute, or `undefined` where there is none. */
+/** The attribute, or `undefined` if there is none. */
 export function findAttribute(object: Value, name: string): Value | undefined {
   if (object instanceof Instance) {
     const value = object.fields.get(name)

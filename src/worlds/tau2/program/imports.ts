@@ -5,7 +5,7 @@ import { Module, PythonError, type Value } from './values.ts'
 
 /** Where the modules of a program come from. */
 export interface ModuleSource {
-  /** The source of a module, or `undefined` where there is none. */
+  /** The source of a module, or `undefined` if there is none. */
   source(name: string): string | undefined
   /** Modules written in TypeScript, by name. */
   readonly library: ReadonlyMap<string, Module>

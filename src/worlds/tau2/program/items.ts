@@ -26,7 +26,7 @@ import {
 } from './values.ts'
 import { touch } from './versions.ts'
 
-/** The bounds of a slice, `null` where none is written. */
+/** The bounds of a slice, `null` if none is written. */
 export interface Slice {
   readonly from: Value
   readonly to: Value

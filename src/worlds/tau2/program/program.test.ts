@@ -1,13 +1,13 @@
 import { PythonFloat } from '@espalier/text/python'
 import { describe, expect, it } from 'vitest'
 import { call } from './call.ts'
-import { openProgram } from './program.ts'
+import { loadProgram } from './program.ts'
 import { repr } from './show.ts'
 import type { Module, Value } from './values.ts'
 import { Versions } from './versions.ts'
 
 function load(source: string): Module {
-  const program = openProgram({
+  const program = loadProgram({
     source: name => (name === 'main' ? source : undefined),
     randomHex: () => '0'.repeat(32),
   })

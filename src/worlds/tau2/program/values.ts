@@ -391,7 +391,7 @@ export class ProgramBytes extends ProgramObject {
   }
 }
 
-/** `...`, also where a field has no default. */
+/** `...`, also if a field has no default. */
 export const ELLIPSIS = new Opaque('ellipsis', new Map())
 
 /** Whatever can be called. */

@@ -27,11 +27,11 @@ export interface Profile {
   readonly opensThinking: boolean
   /** The white space that the template puts before the words of a turn. */
   readonly lead: string
-  /** What stands around the thinking of a turn; undefined where history shows none. */
+  /** What stands around the thinking of a turn; undefined if history shows none. */
   readonly thinking: ThinkingBorders | undefined
   /** How a turn that only speaks ends. */
   readonly spoken: Ending
-  /** How a turn that calls ends; undefined where the template shows no such turn. */
+  /** How a turn that calls ends; undefined if the template shows no such turn. */
   readonly called: CallEnding | undefined
   /** The control strings at which a sample stops. */
   readonly stops: readonly string[]
@@ -82,7 +82,7 @@ const noEnding: Ending = { tail: '', stop: '', sampledStop: '', isOpening: false
 
 /** Probes a template. */
 export function calibrate(chat: Chat, options: CalibrationOptions): Profile {
-  const { probe, needsTools, error } = openProbe(chat, options.controls)
+  const { probe, needsTools, error } = makeProbe(chat, options.controls)
   const prompt = findPrompt(probe)
   const spoken = error ? undefined : findSpokenEnding(probe)
   const called = error ? undefined : findCallEnding(probe, spoken ?? noEnding)
@@ -122,7 +122,7 @@ interface OpenedProbe {
   readonly error: Error | undefined
 }
 
-function openProbe(chat: Chat, tokens: readonly ControlToken[]): OpenedProbe {
+function makeProbe(chat: Chat, tokens: readonly ControlToken[]): OpenedProbe {
   const controls = tokens
     .map(({ content }) => content)
     .filter(content => content.trim() !== '')

@@ -20,7 +20,7 @@ import {
 export interface Ending {
   /** What stands between the turn's last word and the control string that ends it. */
   readonly tail: string
-  /** The control string that ends the turn; '' where none does. */
+  /** The control string that ends the turn; '' if none does. */
   readonly stop: string
   /** The one that a sample ends with: not `stop` where the template rewrites it. */
   readonly sampledStop: string
@@ -41,7 +41,7 @@ interface Followed {
   readonly inside: string
 }
 
-/** How a turn that only speaks ends; undefined where the template refuses to show one. */
+/** How a turn that only speaks ends; undefined if the template refuses to show one. */
 export function findSpokenEnding(probe: Probe): Ending | undefined {
   const followed = follow(probe, { turn: spokenTurn, observed: [again], mark: contentMark })
   if (!followed) return undefined
@@ -53,7 +53,7 @@ export function findSpokenEnding(probe: Probe): Ending | undefined {
   return { ...ending, isOpening: ending.isOpening && ending.tail.length >= start }
 }
 
-/** How turns that call end; undefined where the template shows neither their calls nor their words. */
+/** How turns that call end; undefined if the template shows neither their calls nor their words. */
 export function findCallEnding(probe: Probe, spoken: Ending): CallEnding | undefined {
   for (const written of ['last', 'content'] as const) {
     const one = findMarkedEnding(probe, spoken, { results: [probeResult()], mark: written })
@@ -166,7 +166,7 @@ export function snap(text: string, at: number, controls: readonly string[]): num
   return place
 }
 
-/** The control string at a place, white space before it left out; undefined where text stands. */
+/** The control string at a place, white space before it left out; undefined if text stands. */
 function nextControl(text: string, from: number, controls: readonly string[]): Found | undefined {
   const at = text.length - text.slice(from).trimStart().length
   const string = controls.find(control => text.startsWith(control, at))

@@ -11,9 +11,9 @@ import {
 } from '../bridge.ts'
 import type { Ending } from '../calibration/ending.ts'
 import { shift } from '../ranges.ts'
-import { type EncodePart, type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
-import { openRecentIds } from './recent-ids.ts'
-import { type Fit, openShapes, type Shape } from './shape.ts'
+import { type EncodePart, type HoleEncoder, makeHoleEncoder } from './hole-encoder.ts'
+import { makeRecentIds } from './recent-ids.ts'
+import { type Fit, makeShapes, type Shape } from './shape.ts'
 
 /** A bridge with holes for contents. */
 interface BridgeForm {
@@ -27,11 +27,11 @@ interface BridgeForm {
  * contents only, so the template renders one of them, without seeing the contents, and the others
  * are filled in. They are what `bridgeIds` gives, token by token.
  */
-export function openBridges(context: BridgeContext): (request: BridgeRequest) => Int32Array {
+export function makeBridges(context: BridgeContext): (request: BridgeRequest) => Int32Array {
   const { history, tools: needsTools } = context.profile.bridgeNeeds
   if (history) return request => bridgeIds(context, request)
-  const recent = openRecentIds(context.tokenizer)
-  const fitOf = openShapes<BridgeRequest, BridgeForm>({
+  const recent = makeRecentIds(context.tokenizer)
+  const fitOf = makeShapes<BridgeRequest, BridgeForm>({
     chat: context.chat,
     needsTools,
     make: request => makeShape({ ...context, recent }, request),
@@ -63,7 +63,7 @@ function makeShape(
   if (!isFixed) return { conditions, moments, holes: [], form: undefined }
   const marked = { text: outline.text.slice(start), foreign: shift(outline.foreign, start) }
   const holes = outline.holes.map(hole => moveHole(hole, -start))
-  const encode = openHoleEncoder(tokenizer, { ...marked, holes }, recent)
+  const encode = makeHoleEncoder(tokenizer, { ...marked, holes }, recent)
   return {
     conditions,
     moments,

@@ -4,7 +4,7 @@ import { HiddenContents, type Hole, markedSourceOf } from '../../jinja/hidden.ts
 import { hiddenOf } from '../../jinja/text.ts'
 import { unitOfByte } from '../../tokenizers/byte-level/byte-alphabet.ts'
 import { openTokenizer, type Tokenizer } from '../../tokenizers/tokenizer.ts'
-import { type Outline, openHoleEncoder } from './hole-encoder.ts'
+import { makeHoleEncoder, type Outline } from './hole-encoder.ts'
 
 const runs = process.env.ESPALIER_SOAK ? 2000 : 150
 
@@ -93,7 +93,7 @@ describe('the encoder of a text with holes', () => {
         (added, parts, fillings) => {
           const tokenizer = open(added)
           const outline = outlineOf(parts)
-          const encode = openHoleEncoder(tokenizer, outline)
+          const encode = makeHoleEncoder(tokenizer, outline)
           const read = markedSourceOf(outline, outline.holes)
           for (const texts of [['', '', ''], ...fillings]) {
             const { text, foreign } = read(texts)
@@ -118,7 +118,7 @@ describe('the encoder of a text with holes', () => {
       { content: '<b>', ...flags },
     ]
     for (const tokenizer of [openBytes(added), openPieces(added)]) {
-      const encode = openHoleEncoder(tokenizer, outlineOf(parts))
+      const encode = makeHoleEncoder(tokenizer, outlineOf(parts))
       encode(['b'])
       const foreign = [[parts[0]!.length, parts[0]!.length + filling.length]] as const
       expect(encode([filling])).toEqual(tokenizer.encode(parts.join(filling), { foreign }))
@@ -135,7 +135,7 @@ describe('the encoder of a text with holes', () => {
         return tokenizer.encodeParts(parts)
       },
     }
-    const encode = openHoleEncoder(watched, outlineOf(['a<a>x<a>user ', ' end<b>b', 'b<b>']))
+    const encode = makeHoleEncoder(watched, outlineOf(['a<a>x<a>user ', ' end<b>b', 'b<b>']))
     encode(['1', '2'])
     expect(encode(['one', 'two'])).toEqual(tokenizer.encode('a<a>x<a>user one end<b>btwob<b>'))
     expect(seen).toEqual(['user one end', 'btwob'])

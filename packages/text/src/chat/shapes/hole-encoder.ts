@@ -22,7 +22,7 @@ type Part = Int32Array | ((texts: readonly string[]) => MarkedText)
  * tokenizer gives for the whole text, in which all that fills holes is foreign. What `encode` leaves as text,
  * the tokenizer encodes.
  */
-export function openHoleEncoder(
+export function makeHoleEncoder(
   tokenizer: Tokenizer,
   outline: Outline,
   encode: EncodePart = part => part,
@@ -58,7 +58,7 @@ function takeApart(tokenizer: Tokenizer, outline: Outline): readonly Part[] {
     return tokenizer.encode(part.text, part)
   }
   let from = 0
-  for (const { start, end } of openSpans(tokenizer, outline)) {
+  for (const { start, end } of makeSpans(tokenizer, outline)) {
     if (from < start) parts.push(encode(from, start))
     const inside = holes.filter(({ at }) => start <= at && at <= end)
     parts.push(
@@ -80,7 +80,7 @@ interface OpenSpan {
 }
 
 /** The spans with holes in them. */
-function openSpans(
+function makeSpans(
   { controls }: Tokenizer,
   { text, holes, foreign }: Outline,
 ): readonly OpenSpan[] {

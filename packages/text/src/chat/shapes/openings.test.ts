@@ -3,7 +3,7 @@ import { openQwenTokenizer } from '../../../../../test/fixtures/chat-templates.t
 import type { Message, ToolDefinition } from '../../message.ts'
 import { plainDialect } from '../calibration/dialect.ts'
 import { type Chat, compileChat } from '../chat.ts'
-import { openOpenings } from './openings.ts'
+import { makeOpenings } from './openings.ts'
 
 const template =
   "{% if dated %}{{ strftime_now('%d') }}{% endif %}{{ tools | tojson }}" +
@@ -25,7 +25,7 @@ function open({ dated = false, clock = () => new Date(2026, 0, 1) } = {}) {
     counted.renderings++
     return chat.render(request)
   }
-  const openings = openOpenings({ ...chat, render }, tokenizer)
+  const openings = makeOpenings({ ...chat, render }, tokenizer)
   const plain = (messages: readonly Message[], tools: readonly ToolDefinition[]): Int32Array => {
     const { text, foreign } = chat.render({ messages, tools, opensTurn: true })
     return tokenizer.encode(text, { foreign })

@@ -1,9 +1,9 @@
 import type { Message, ToolDefinition } from '../../message.ts'
 import type { Tokenizer } from '../../tokenizers/tokenizer.ts'
 import type { Chat, ChatRequest, TimedText } from '../chat.ts'
-import { type HoleEncoder, openHoleEncoder } from './hole-encoder.ts'
+import { type HoleEncoder, makeHoleEncoder } from './hole-encoder.ts'
 import { mixText } from './recent-ids.ts'
-import { openShapes } from './shape.ts'
+import { makeShapes } from './shape.ts'
 
 /** The tokens of a context, and the dates and times that the template wrote into it. */
 interface Encoded {
@@ -25,11 +25,11 @@ const tokensKept = 1 << 19
  * Renders contexts. The attempts of a group all begin with the same one, so the last ones are kept;
  * the ids are shared by all who asked for them and must not be written to.
  */
-export function openOpenings(
+export function makeOpenings(
   chat: Chat,
   tokenizer: Tokenizer,
 ): (messages: readonly Message[], tools: readonly ToolDefinition[]) => Int32Array {
-  const encode = openEncoding(chat, tokenizer)
+  const encode = makeEncoding(chat, tokenizer)
   const kept: Opening[] = []
   let tokens = 0
 
@@ -56,13 +56,13 @@ export function openOpenings(
 }
 
 /** Encodes contexts; of those that differ by their contents only, the template renders one. */
-function openEncoding(chat: Chat, tokenizer: Tokenizer): (request: ChatRequest) => Encoded {
-  const fitOf = openShapes<ChatRequest, HoleEncoder>({
+function makeEncoding(chat: Chat, tokenizer: Tokenizer): (request: ChatRequest) => Encoded {
+  const fitOf = makeShapes<ChatRequest, HoleEncoder>({
     chat,
     needsTools: true,
     make(request) {
       const { conditions, outline } = chat.renderOutline(request, request.messages.length)
-      const form = outline && openHoleEncoder(tokenizer, outline)
+      const form = outline && makeHoleEncoder(tokenizer, outline)
       return { conditions, moments: outline?.moments ?? [], holes: outline?.holes ?? [], form }
     },
   })

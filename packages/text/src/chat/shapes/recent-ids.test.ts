@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { MarkedText } from '../../tokenizers/tokenizer.ts'
-import { openRecentIds } from './recent-ids.ts'
+import { makeRecentIds } from './recent-ids.ts'
 
 /** Encodes each part as one id: how many were encoded so far. */
 function openCounting() {
   let count = 0
-  const encode = openRecentIds({ encodeParts: () => Int32Array.of(++count) })
+  const encode = makeRecentIds({ encodeParts: () => Int32Array.of(++count) })
   return (
     text: string,
     { foreign = [], isFirst = false }: Partial<MarkedText & { isFirst: boolean }> = {},

@@ -28,7 +28,7 @@ interface Kept extends MarkedText {
  * Encodes texts, and keeps what the last ones were encoded as: the members of a group often make the same call, and
  * see the same answer.
  */
-export function openRecentIds(tokenizer: Pick<Tokenizer, 'encodeParts'>): EncodePart {
+export function makeRecentIds(tokenizer: Pick<Tokenizer, 'encodeParts'>): EncodePart {
   const fingerprints = new Int32Array(mostKept)
   const kept: Kept[] = []
   let next = 0

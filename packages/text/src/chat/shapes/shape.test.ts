@@ -14,8 +14,8 @@ import type { ChatRequest } from '../chat.ts'
 import { readModelFolder } from '../model-folder.ts'
 import { randomConversation } from '../random-conversation.ts'
 import { createRenderer, type ModelRenderer } from '../renderer.ts'
-import { openBridges } from './bridge-shape.ts'
-import { openOpenings } from './openings.ts'
+import { makeBridges } from './bridge-shape.ts'
+import { makeOpenings } from './openings.ts'
 
 const rounds = process.env.ESPALIER_SOAK ? 400 : 24
 
@@ -127,7 +127,7 @@ describe('openings filled into a shape', () => {
   it.each([...folders, ...templateNames()])('are token by token those of %s', name => {
     const renderer = openOnce(name)
     const { chat, tokenizer } = renderer
-    const openings = openOpenings(chat, tokenizer)
+    const openings = makeOpenings(chat, tokenizer)
     const random = seeded(3)
     const drawn = Array.from({ length: rounds }, () => drawOpening(renderer, random))
     for (const request of [...drawn, ...drawn.toReversed()]) {
@@ -143,7 +143,7 @@ describe('openings filled into a shape', () => {
   it('need the template once for all tasks, though each has another question', () => {
     const { chat, tokenizer } = openOnce('tokenizer-qwen3')
     let renderings = 0
-    const openings = openOpenings(
+    const openings = makeOpenings(
       {
         ...chat,
         render: () => {
@@ -167,7 +167,7 @@ describe('openings filled into a shape', () => {
 describe('bridges filled into a shape', () => {
   it.each([...folders, ...templateNames()])('are token by token those of %s', name => {
     const renderer = openOnce(name)
-    const bridge = openBridges(renderer)
+    const bridge = makeBridges(renderer)
     const random = seeded(7)
     const drawn = Array.from({ length: rounds }, () => drawRequest(renderer, random))
     // Twice, so that every request meets the shapes that all others have left behind.
@@ -186,7 +186,7 @@ describe('bridges filled into a shape', () => {
   function renderingsOf(name: string, observed: readonly Message[]): number {
     const renderer = openOnce(name)
     let renderings = 0
-    const bridge = openBridges({
+    const bridge = makeBridges({
       ...renderer,
       chat: {
         ...renderer.chat,
@@ -243,7 +243,7 @@ describe('bridges filled into a shape', () => {
       "{% if '/' in m.content %}{{ m.content.split('/') | last }}{% else %}{{ m.content | trim }}{% endif %}" +
       '<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}'
     const renderer = openTemplate('own', { source })
-    const bridge = openBridges(renderer)
+    const bridge = makeBridges(renderer)
     const path = renderer.tokenizer.encode('x')
     for (const content of [...contents, ...contents.toReversed()]) {
       const messages: Message[] = [{ role: 'user', content }]

@@ -8,7 +8,7 @@ export interface Shape<Form> {
   readonly moments: TimedText['moments']
   /** Where contents are filled in. */
   readonly holes: readonly Hole[]
-  /** What contents are filled into; undefined where the template has to see such contents. */
+  /** What contents are filled into; undefined if the template has to see such contents. */
   readonly form: Form | undefined
 }
 
@@ -37,9 +37,9 @@ const shapesKept = 8
 
 /**
  * Finds the form into which the contents of a request's messages can be filled, and makes it where
- * it is the first of its kind; undefined where a request has to be rendered by itself.
+ * it is the first of its kind; undefined if a request has to be rendered by itself.
  */
-export function openShapes<Request extends { readonly tools: readonly ToolDefinition[] }, Form>(
+export function makeShapes<Request extends { readonly tools: readonly ToolDefinition[] }, Form>(
   options: ShapeOptions<Request, Form>,
 ): (request: Request, messages: readonly Message[]) => Fit<Form> | undefined {
   const { chat, needsTools } = options
@@ -74,7 +74,7 @@ export function openShapes<Request extends { readonly tools: readonly ToolDefini
   }
 }
 
-/** What messages are besides their contents; undefined where contents cannot be left out. */
+/** What messages are besides their contents; undefined if contents cannot be left out. */
 function kindOf(messages: readonly Message[], chat: Chat): string | undefined {
   let kind = ''
   for (const message of messages) {

@@ -1,5 +1,5 @@
 import type { Assign, Decide, Execute, RunFrame } from '../frame.ts'
-import { callValue, compileEntry, openFrame } from '../frame.ts'
+import { callValue, compileEntry, makeFrame } from '../frame.ts'
 import { toIterable } from '../iteration.ts'
 import { filtered, Loop } from '../loop.ts'
 import type { ForStatement } from '../parse/syntax.ts'
@@ -177,7 +177,7 @@ function recursion(scope: FunctionScope, parts: LoopParts, outer: RunFrame): Tem
     call: (run, { positional: [value = null, depth = 0] }) =>
       callDeeper(run, () =>
         capture(run, () => {
-          const frame = openFrame(scope, outer, run)
+          const frame = makeFrame(scope, outer, run)
           const loop = new Loop(sourceOf(parts, frame, value), depth as number, recurse)
           const finished = walkLoop(parts, frame, loop)
           if (!finished) parts.otherwise?.(frame)

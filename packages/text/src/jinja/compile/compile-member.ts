@@ -11,7 +11,7 @@ import { findReference } from './scope.ts'
 
 type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>
 
-/** A compiled expression that says nothing where its value is not there. */
+/** A compiled expression that says nothing if its value is not there. */
 type Find = (frame: RunFrame) => Value | undefined
 
 /** Compiles an expression for what only asks whether it is there or true: no undefined value is made. */
@@ -109,7 +109,7 @@ function lookUpMember(object: Value, name: string): Value | undefined {
   return lookUpAttribute(object, name)
 }
 
-/** A variable of the function at work, and what stands for it where it has no value. */
+/** A variable of the function at work, and what stands for it if it has no value. */
 interface OwnVariable {
   readonly slot: number
   readonly missing: Value
@@ -144,7 +144,7 @@ function findMember(place: CompilePlace, object: Expression, name: string, lookU
   }
 }
 
-/** Compiles the reading of such a member, which is an undefined value where there is none. */
+/** Compiles the reading of such a member, which is an undefined value if there is none. */
 function getMember(
   place: CompilePlace,
   object: Expression,

@@ -2,7 +2,7 @@ import { PythonError } from '../../python/error.ts'
 import { sizeOf } from '../../python/text/text.ts'
 import { PythonTuple } from '../../python/value.ts'
 import type { Assign, Evaluate, Execute, RunFrame } from '../frame.ts'
-import { callValue, compileEntry, distance, openFrame, outerFrame } from '../frame.ts'
+import { callValue, compileEntry, distance, makeFrame, outerFrame } from '../frame.ts'
 import { unpack } from '../iteration.ts'
 import type { Expression, Statement, Target } from '../parse/syntax.ts'
 import { capture, writeString, writeText } from '../run.ts'
@@ -371,7 +371,7 @@ function compileNamedBlock(place: CompilePlace, statement: Of<'block'>): Execute
   const body = compileStatements(inner, statement.body)
   const entry = compileEntry(symbols)
   return ({ run }) => {
-    const frame = openFrame(scope, undefined, run)
+    const frame = makeFrame(scope, undefined, run)
     entry?.(frame)
     return body(frame)
   }

@@ -67,7 +67,7 @@ export function describe(token: Token): string {
   }
 }
 
-/** Takes the token at hand, which must be of this kind and, where given, value. */
+/** Takes the token at hand, which must be of this kind and, if given, value. */
 export function expect(stream: TokenStream, kind: Token['kind'], value?: string): Token {
   const token = current(stream)
   if (token.kind === kind && (value === undefined || token.value === value)) {

@@ -71,7 +71,7 @@ export interface NamedUnit {
   /** Opening and closing line of a code fence around the JSON. */
   readonly fence?: { readonly open: string; readonly close: string }
   readonly close?: string
-  /** Makes the call from what stands before the JSON and the JSON; empty where there is none. */
+  /** Makes the call from what stands before the JSON and the JSON; empty if there is none. */
   readonly read: (head: string, json: string) => ParsedCall | Broken
 }
 

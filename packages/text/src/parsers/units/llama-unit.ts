@@ -10,7 +10,7 @@ const mentioned = /"(?:parameters|arguments)"\s*:/
 
 const objects = jsonUnit({ open: [], separator: ';' })
 
-/** The same without the marker. Plain JSON is a call only if it has a name and arguments. */
+/** A call of Llama without its marker. Plain JSON is a call only if it has a name and arguments. */
 export const llamaOpening: Unit = {
   opens: ['{'],
   closes: [],

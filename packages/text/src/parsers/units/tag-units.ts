@@ -224,7 +224,7 @@ export function typedCall(name: string, parameters: readonly Parameter[], typing
 
 const mayBeText = (types: ReadonlySet<string>): boolean => types.size === 0 || types.has('string')
 
-/** The value of a parameter whose tag says what it is; undefined where it does not say. */
+/** The value of a parameter whose tag says what it is; undefined if it does not say. */
 function declaredValue(
   raw: string,
   declared: Parameter['declared'],

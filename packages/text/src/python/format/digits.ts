@@ -77,7 +77,7 @@ function shortest(value: number, format: NumberFormat): string {
 
 const RADIX: Readonly<Record<string, number>> = { b: 2, o: 8, x: 16, X: 16 }
 
-/** The digits of an int without its sign, with the prefix of its radix where wanted. */
+/** The digits of an int without its sign, with the prefix of its radix if wanted. */
 export function intDigits(value: number | bigint, format: NumberFormat): string {
   const text = value < 0 ? String(-value) : String(value)
   const radix = RADIX[format.type]

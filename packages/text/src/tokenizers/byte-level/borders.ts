@@ -38,7 +38,7 @@ export class Borders {
   }
 
   /**
-   * Whether some merge joins a symbol that ends in the one byte with one that begins with the other. Where none
+   * Whether some merge joins a symbol that ends in the one byte with one that begins with the other. If none
    * does, what stands on both sides can be encoded apart.
    */
   canJoin(last: number, first: number): boolean {

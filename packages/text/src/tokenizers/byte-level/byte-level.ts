@@ -1,28 +1,28 @@
 import { Cuts, toUnits } from '../buffers.ts'
 import type { Definition } from '../definition.ts'
 import { readFlag, UnsupportedPartError } from '../fields.ts'
-import { openNormalizer } from '../normalizers/normalizers.ts'
+import { readNormalizer } from '../normalizers/normalizers.ts'
 import type { PlainEncoder, TextModel } from '../pipeline.ts'
-import { openPreTokenizer, type PreTokenizer } from '../splitters.ts'
-import { openDecoding } from '../token-decoding.ts'
-import { openVocabulary, type Vocabulary } from '../vocabulary.ts'
+import { type PreTokenizer, readPreTokenizer } from '../splitters.ts'
+import { readDecoding } from '../token-decoding.ts'
+import { readVocabulary, type Vocabulary } from '../vocabulary.ts'
 import { unitOfByte } from './byte-alphabet.ts'
 import { BytePairs } from './byte-pairs.ts'
-import { openMerges } from './merges.ts'
+import { readMerges } from './merges.ts'
 
 /**
  * Byte-level BPE, the model of GPT, Llama 3, Qwen, DeepSeek and most others today. Throws
  * `UnsupportedPartError` for a BPE model that is not of this kind.
  */
-export function openByteLevel(definition: Definition): TextModel {
+export function readByteLevel(definition: Definition): TextModel {
   // What stays in use afterwards is taken out of the definition: its merges as read are millions of bytes.
   const { model, decoder } = definition
-  const preTokenizer = openPreTokenizer(definition.preTokenizer)
+  const preTokenizer = readPreTokenizer(definition.preTokenizer)
   if (!preTokenizer.isByteLevel) throw new UnsupportedPartError('BPE without a ByteLevel step')
-  const normalize = openNormalizer(definition.normalizer)
-  const vocabulary = openVocabulary(model.vocab)
+  const normalize = readNormalizer(definition.normalizer)
+  const vocabulary = readVocabulary(model.vocab)
   requirePlain(definition, vocabulary)
-  const merges = openMerges(model.merges, vocabulary)
+  const merges = readMerges(model.merges, vocabulary)
   const ignoreMerges = readFlag(model.ignore_merges, 'model.ignore_merges')
   return {
     vocabulary,
@@ -31,9 +31,9 @@ export function openByteLevel(definition: Definition): TextModel {
       const forbidden = new Set(controls.map(control => control.id))
       const isForbidden = (id: number) => forbidden.has(id)
       const pairs = new BytePairs({ vocabulary, merges, ignoreMerges, isForbidden }, ids)
-      return openPlainEncoder(preTokenizer, pairs)
+      return makePlainEncoder(preTokenizer, pairs)
     },
-    openDecoding: tokenOf => openDecoding(decoder, tokenOf),
+    openDecoding: tokenOf => readDecoding(decoder, tokenOf),
   }
 }
 
@@ -46,7 +46,7 @@ function requirePlain({ model }: Definition, vocabulary: Vocabulary): void {
   if (!isPlain) throw new UnsupportedPartError('BPE with affixes, dropout or unknown bytes')
 }
 
-function openPlainEncoder({ split, prefixesBlank }: PreTokenizer, pairs: BytePairs): PlainEncoder {
+function makePlainEncoder({ split, prefixesBlank }: PreTokenizer, pairs: BytePairs): PlainEncoder {
   const all = new Cuts()
   return given => {
     const text = prefixesBlank && !given.startsWith(' ') ? ` ${given}` : given

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { IdBuffer, toUnits } from '../buffers.ts'
-import { openVocabulary, type Vocabulary } from '../vocabulary.ts'
+import { readVocabulary, type Vocabulary } from '../vocabulary.ts'
 import { fromBytes } from './byte-alphabet.ts'
 import { BytePairs } from './byte-pairs.ts'
-import { openMerges } from './merges.ts'
+import { readMerges } from './merges.ts'
 
 const utf8 = new TextEncoder()
 const bytes = Array.from({ length: 256 }, (_, byte) => fromBytes(Uint8Array.of(byte)))
@@ -45,7 +45,7 @@ const anyModel: fc.Arbitrary<Model> = fc
     return {
       pairs,
       wholes,
-      vocabulary: openVocabulary(Object.fromEntries(names.map((name, id) => [name, id]))),
+      vocabulary: readVocabulary(Object.fromEntries(names.map((name, id) => [name, id]))),
     }
   })
 
@@ -77,7 +77,7 @@ it.each([false, true])(
       fc.property(anyModel, fc.array(anyWord, { minLength: 1, maxLength: 4 }), (model, words) => {
         const ids = new IdBuffer()
         const { vocabulary } = model
-        const merges = openMerges(model.pairs, vocabulary)
+        const merges = readMerges(model.pairs, vocabulary)
         const pairs = new BytePairs({ vocabulary, merges, ignoreMerges, isForbidden }, ids)
         for (const word of [...words, ...words, ...model.wholes, ...model.wholes]) {
           const text = word.join('')
@@ -93,8 +93,8 @@ it.each([false, true])(
 
 it('joins all the same where two tokens have one id, or a byte has none', () => {
   const model = { a: 0, b: 1, ab: 2, Ċ: 2 }
-  const vocabulary = openVocabulary(model)
-  const merges = openMerges(['a b'], vocabulary)
+  const vocabulary = readVocabulary(model)
+  const merges = readMerges(['a b'], vocabulary)
   const ids = new IdBuffer()
   const isForbidden = () => false
   const pairs = new BytePairs({ vocabulary, merges, ignoreMerges: false, isForbidden }, ids)

@@ -36,7 +36,7 @@ export class BytePairs {
   readonly #idOfByte: Int32Array
   readonly #byteRanks: Int32Array
   readonly #cache = new PieceCache()
-  readonly #scratch = openWork(SCRATCH)
+  readonly #scratch = makeWork(SCRATCH)
   /** What a piece may be as a whole, with `ignoreMerges`. */
   readonly #whole: WholeTokens | undefined
   /** Whether bytes tell what symbols are: every byte has one, and no two tokens are the same one. */
@@ -123,7 +123,7 @@ export class BytePairs {
   }
 
   #workFor(length: number): Work {
-    return 3 * length <= SCRATCH ? this.#scratch : openWork(3 * length)
+    return 3 * length <= SCRATCH ? this.#scratch : makeWork(3 * length)
   }
 
   /** Joins the first symbols and adds what comes of it. */
@@ -171,7 +171,7 @@ export class BytePairs {
   }
 }
 
-function openWork(length: number): Work {
+function makeWork(length: number): Work {
   return {
     bytes: new Uint8Array(length),
     symbols: new Int32Array(length),

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { openVocabulary } from '../vocabulary.ts'
+import { readVocabulary } from '../vocabulary.ts'
 import { fromBytes } from './byte-alphabet.ts'
 import { Characters } from './characters.ts'
 import { join } from './joiner.ts'
-import { openMerges } from './merges.ts'
+import { readMerges } from './merges.ts'
 
 const utf8 = new TextEncoder()
 const texts = ['一', '丁', '中', 'é', 'è', '😀', ' ']
@@ -24,8 +24,8 @@ const anyMerges = fc
       pairs.push([parts[at]!, parts[at + 1]!])
       if (!tokens.includes(parts[at]! + parts[at + 1]!)) tokens.push(parts[at]! + parts[at + 1]!)
     }
-    const vocabulary = openVocabulary(Object.fromEntries(tokens.map((token, id) => [token, id])))
-    return { merges: openMerges(pairs, vocabulary), vocabulary }
+    const vocabulary = readVocabulary(Object.fromEntries(tokens.map((token, id) => [token, id])))
+    return { merges: readMerges(pairs, vocabulary), vocabulary }
   })
 
 /** The tokens of a text as the merges so far leave them. */

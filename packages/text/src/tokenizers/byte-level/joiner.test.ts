@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { openVocabulary } from '../vocabulary.ts'
+import { readVocabulary } from '../vocabulary.ts'
 import { NO_RANK } from './borders.ts'
 import { join } from './joiner.ts'
-import { type Merges, openMerges } from './merges.ts'
+import { type Merges, readMerges } from './merges.ts'
 
 const letters = ['a', 'b', 'c']
 
@@ -18,10 +18,10 @@ const anyMerges = fc
   )
   .map(pairs => {
     const tokens = new Set([...letters, ...pairs.flat(), ...pairs.map(pair => pair.join(''))])
-    const vocabulary = openVocabulary(
+    const vocabulary = readVocabulary(
       Object.fromEntries([...tokens].map((token, id) => [token, id])),
     )
-    return { merges: openMerges(pairs, vocabulary), vocabulary }
+    return { merges: readMerges(pairs, vocabulary), vocabulary }
   })
 
 /** The definition, one join at a time. */
@@ -56,7 +56,7 @@ it.each([
 })
 
 it('counts a merge that is listed twice where it stands last', () => {
-  const vocabulary = openVocabulary({ a: 0, b: 1, ab: 2, bb: 3 })
-  const merges = openMerges(['a b', 'b b', 'a b'], vocabulary)
+  const vocabulary = readVocabulary({ a: 0, b: 1, ab: 2, bb: 3 })
+  const merges = readMerges(['a b', 'b b', 'a b'], vocabulary)
   expect(joinAll([0, 1, 1], merges)).toEqual([0, 3])
 })

@@ -53,7 +53,7 @@ function joinShort({ symbols, ranks }: JoinWork, count: number, merges: Merges):
 
 /** The symbols as a linked list and their pairs in a queue: near-linear however long a piece is. */
 function joinLong({ symbols, ranks }: JoinWork, count: number, merges: Merges): number {
-  const { next, previous } = openLinks(count)
+  const { next, previous } = makeLinks(count)
   const queue = new PairQueue()
   ranks[count - 1] = NO_RANK
   const add = (at: number) => {
@@ -85,7 +85,7 @@ function joinLong({ symbols, ranks }: JoinWork, count: number, merges: Merges): 
 }
 
 /** Neighbours by position; `previous` also has the end, so that it can be told of a new neighbour. */
-function openLinks(count: number): { readonly next: Int32Array; readonly previous: Int32Array } {
+function makeLinks(count: number): { readonly next: Int32Array; readonly previous: Int32Array } {
   const next = new Int32Array(count)
   const previous = new Int32Array(count + 1)
   for (let at = 0; at < count; at++) next[at] = at + 1

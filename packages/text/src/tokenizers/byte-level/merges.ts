@@ -72,7 +72,7 @@ export class Merges {
  * Reads the merges of a BPE model, written as `"a b"` or as `["a", "b"]`. The second of a pair begins
  * with so many units that are dropped where the two are joined: `##` of BERT's kind.
  */
-export function openMerges(value: unknown, vocabulary: Vocabulary, dropped = 0): Merges {
+export function readMerges(value: unknown, vocabulary: Vocabulary, dropped = 0): Merges {
   const list = readList(value, 'model.merges')
   const merges = new Merges(list.length, vocabulary.size)
   for (let rank = 0; rank < list.length; rank++) {

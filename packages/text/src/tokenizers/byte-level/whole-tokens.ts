@@ -45,7 +45,7 @@ export class WholeTokens {
     return -1
   }
 
-  /** Writes the bytes of a token and answers where they end; `start` where it has others than bytes. */
+  /** Writes the bytes of a token and answers where they end; `start` if it has others than bytes. */
   #write(token: string, start: number): number {
     for (let at = 0; at < token.length; at++) {
       const byte = byteOf(token.charCodeAt(at))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { openNormalizer } from './normalizers.ts'
+import { readNormalizer } from './normalizers.ts'
 
-const normalized = (fields: object, text: string) => openNormalizer({ ...fields })!({ text }).text
+const normalized = (fields: object, text: string) => readNormalizer({ ...fields })!({ text }).text
 
 /** A table as SentencePiece compiles it: "ﬁ" becomes "fi", and "a" with anything behind it "A". */
 function charsMap(): string {
@@ -32,7 +32,7 @@ describe('normalizers', () => {
     expect(normalized(fields, 'a\u0301')).toBe('A')
     expect(normalized({ type: 'Precompiled', precompiled_charsmap: '' }, 'ﬁ')).toBe('ﬁ')
     const cut = { type: 'Precompiled', precompiled_charsmap: 'AAEAAA==' }
-    expect(() => openNormalizer(cut)).toThrow('ends before its trie does')
+    expect(() => readNormalizer(cut)).toThrow('ends before its trie does')
   })
 
   it('[H6] read SentencePiece’s table in the time that a text is long', () => {
@@ -45,7 +45,7 @@ describe('normalizers', () => {
   it('[T6] keep what is foreign apart', () => {
     const fields = { type: 'Precompiled', precompiled_charsmap: charsMap() }
     const given = { text: 'bﬁb', foreign: Uint8Array.of(0, 1, 0) }
-    expect(openNormalizer(fields)!(given)).toEqual({
+    expect(readNormalizer(fields)!(given)).toEqual({
       text: 'bfib',
       foreign: Uint8Array.of(0, 1, 1, 0),
     })

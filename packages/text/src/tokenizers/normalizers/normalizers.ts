@@ -12,8 +12,8 @@ import { precompiled } from './precompiled.ts'
 import { type Normalizer, rewriteEach } from './rewriting.ts'
 import { unicodeForm } from './unicode-form.ts'
 
-/** Builds the normalizer of a tokenizer.json; undefined where there is none. */
-export function openNormalizer(fields: Fields | undefined): Normalizer | undefined {
+/** Builds the normalizer of a tokenizer.json; undefined if there is none. */
+export function readNormalizer(fields: Fields | undefined): Normalizer | undefined {
   if (fields === undefined) return undefined
   switch (fields.type) {
     case 'Sequence':
@@ -48,7 +48,7 @@ export function openNormalizer(fields: Fields | undefined): Normalizer | undefin
 
 function sequence(steps: readonly unknown[]): Normalizer {
   const normalizers = steps.flatMap(step => {
-    const normalizer = openNormalizer(readFields(step, 'a normalizer of a Sequence'))
+    const normalizer = readNormalizer(readFields(step, 'a normalizer of a Sequence'))
     return normalizer === undefined ? [] : [normalizer]
   })
   return inTurn(normalizers)

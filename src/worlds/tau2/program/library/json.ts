@@ -51,7 +51,7 @@ function read([text]: readonly Value[], named: Named): Value {
   return named.has('parse_int') ? withFloats(value) : value
 }
 
-/** The same with a float for every int. */
+/** A value with a float for every int. */
 function withFloats(value: Value): Value {
   if (typeof value === 'number') return new PythonFloat(value)
   if (typeof value === 'bigint') return new PythonFloat(bigDouble(value))

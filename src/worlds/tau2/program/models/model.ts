@@ -22,7 +22,7 @@ export interface Field {
   readonly check: Check
   readonly isRequired: boolean
   readonly info: FieldInfo
-  /** The value where none is given. */
+  /** The value if none is given. */
   preset(): Value | Refusal
 }
 

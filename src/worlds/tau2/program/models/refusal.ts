@@ -18,7 +18,7 @@ export class Refusal {
     this.problems = problems
   }
 
-  /** The same, seen from one step further out. */
+  /** The refusal as seen from one step further out. */
   at(step: string): Refusal {
     return new Refusal(
       this.problems.map(problem => ({ ...problem, where: [step, ...problem.where] })),

@@ -1,5 +1,5 @@
-import type { Group } from '../../base/core/group.ts'
-import { oldestVersion } from '../../engine/filters/groups.ts'
+import type { Group } from '../../../base/core/group.ts'
+import { oldestVersion } from '../../../engine/filters/groups.ts'
 
 /** The weights' version at the start of every step, to give ages in steps. */
 export interface VersionHistory {

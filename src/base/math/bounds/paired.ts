@@ -1,5 +1,5 @@
-import type { Interval } from './intervals.ts'
-import { deviation, mean, type Numbers } from './statistics.ts'
+import type { Interval } from '../intervals.ts'
+import { deviation, mean, type Numbers } from '../statistics.ts'
 import { studentBelow, studentQuantile } from './student.ts'
 
 /** What paired differences say of their mean. */
@@ -7,7 +7,7 @@ export interface PairedDifference extends Interval {
   readonly value: number
   /** The probability that the mean is above zero, given these differences and no opinion before (Student 1908). */
   readonly better: number
-  /** Two-sided; 1 where nothing can be said. */
+  /** Two-sided; 1 if nothing can be said. */
   readonly p: number
 }
 

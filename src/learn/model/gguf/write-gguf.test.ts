@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { readCheckpoint } from './checkpoint.ts'
-import { baseModel } from './embedded.ts'
-import { writeGguf } from './gguf.ts'
+import { readCheckpoint } from '../checkpoint.ts'
+import { baseModel } from '../embedded.ts'
+import { writeGguf } from './write-gguf.ts'
 
 describe('writeGguf', () => {
   it('writes every tensor once, aligned, and the words of the vocabulary', async () => {

@@ -1,7 +1,7 @@
 import { fromBytes } from '@espalier/text/tokenizers'
-import type { Checkpoint } from './checkpoint.ts'
-import type { ModelShape } from './shape.ts'
-import type { Tensor } from './tensor.ts'
+import type { Checkpoint } from '../checkpoint.ts'
+import type { ModelShape } from '../shape.ts'
+import type { Tensor } from '../tensor.ts'
 
 /** Types of values in a GGUF file, by their number in the format. */
 const types = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9 } as const

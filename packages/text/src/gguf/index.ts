@@ -1,0 +1,8 @@
+export { ggufModelFiles } from './files.ts'
+export {
+  type Fact,
+  type GgufHeader,
+  isGgufPath,
+  readGgufHeader,
+  type StoredTensor,
+} from './metadata.ts'
