@@ -104,6 +104,8 @@ export interface Environment<Data = unknown> {
   makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
   /** Splits that `makeTasks` knows, the default first. */
   readonly splits?: readonly string[]
+  /** Set for several environments in one. */
+  readonly mixed?: readonly MixedIn[]
   /** What makes two tasks the same, whichever split names them. @default all of their data */
   taskKey?(task: Task<Data>): string
   /** Set if worlds run code that the policy writes; printed at the start and kept in the report. */
@@ -116,6 +118,12 @@ export interface Environment<Data = unknown> {
 export interface MadeTask<Data = unknown> {
   readonly id: string
   readonly data: Data
+}
+
+/** One of several environments: what its tasks call it, and its share of them. */
+export interface MixedIn {
+  readonly name: string
+  readonly weight: number
 }
 
 /** Which tasks to make. */
