@@ -28,21 +28,21 @@ async function makeWanted(layers: number) {
 
 it('tells memory before anything is read, and takes the longest context that fits', async () => {
   const wanted = await makeWanted(28)
-  const fit = (available: number) => fitContext(wanted, { source: 'x', isFixed: false, available })
-  const { memory, shape } = fit(2 ** 34)
+  const within = (available: number) => fitContext(wanted, { source: 'x', isFixed: false, available })
+  const { memory, shape } = within(2 ** 34)
   expect(memory.weights / 2 ** 20).toBeCloseTo(1137, 0)
   expect(shape.context).toBe(8192)
   expect(memory.total).toBeLessThan(3.6 * 2 ** 30)
-  const less = fit(3 * 2 ** 30)
+  const less = within(3 * 2 ** 30)
   expect(less.shape.context).toBeLessThan(8192)
   expect(less.memory.total).toBeLessThan(2.5 * 2 ** 30)
 })
 
 it('refuses what does not fit, and says what would', async () => {
   const wanted = await makeWanted(28)
-  const fit = (available: number) => fitContext(wanted, { source: 'x', isFixed: true, available })
-  expect(() => fit(3 * 2 ** 30)).toThrow(/keys and values .* A context of \d+ tokens would fit/)
-  expect(() => fit(2 ** 30)).toThrow('Fewer threads want less')
+  const within = (available: number) => fitContext(wanted, { source: 'x', isFixed: true, available })
+  expect(() => within(3 * 2 ** 30)).toThrow(/keys and values .* A context of \d+ tokens would fit/)
+  expect(() => within(2 ** 30)).toThrow('Fewer threads want less')
   const large = await makeWanted(200)
   expect(() => fitContext({ ...large, threads: 1 }, { source: 'x', isFixed: false })).toThrow(
     'Take a smaller model.',
