@@ -28,7 +28,8 @@ async function makeWanted(layers: number) {
 
 it('tells memory before anything is read, and takes the longest context that fits', async () => {
   const wanted = await makeWanted(28)
-  const within = (available: number) => fitContext(wanted, { source: 'x', isFixed: false, available })
+  const within = (available: number) =>
+    fitContext(wanted, { source: 'x', isFixed: false, available })
   const { memory, shape } = within(2 ** 34)
   expect(memory.weights / 2 ** 20).toBeCloseTo(1137, 0)
   expect(shape.context).toBe(8192)
@@ -40,7 +41,8 @@ it('tells memory before anything is read, and takes the longest context that fit
 
 it('refuses what does not fit, and says what would', async () => {
   const wanted = await makeWanted(28)
-  const within = (available: number) => fitContext(wanted, { source: 'x', isFixed: true, available })
+  const within = (available: number) =>
+    fitContext(wanted, { source: 'x', isFixed: true, available })
   expect(() => within(3 * 2 ** 30)).toThrow(/keys and values .* A context of \d+ tokens would fit/)
   expect(() => within(2 ** 30)).toThrow('Fewer threads want less')
   const large = await makeWanted(200)
