@@ -100,6 +100,10 @@ const commands: Readonly<Record<string, ListedCommand>> = {
     summary: 'Make attempts for the runs of a cluster',
     load: async () => (await import('./commands/doors/worker.ts')).workerCommand,
   },
+  database: {
+    summary: 'Keep a PostgreSQL server for a cluster, if nobody has one',
+    load: async () => (await import('./commands/doors/database.ts')).databaseCommand,
+  },
   gateway: {
     summary: 'Record and reward agents in any language, by their base URL',
     load: async () => (await import('./commands/doors/gateway.ts')).gatewayCommand,

@@ -29,7 +29,7 @@ export async function openTestServer(): Promise<TestServer> {
     variables: { PGPASSWORD: url.password },
     async restart() {
       await server.close()
-      server = await openLocalServer(folder, Number(url.port))
+      server = await openLocalServer(folder, { port: Number(url.port) })
     },
     async [Symbol.asyncDispose]() {
       await server.close()

@@ -7,6 +7,11 @@ export interface Ending {
   readonly value: number
 }
 
+/** Whether a reward is a success: parts that add up to the threshold may miss it by rounding. */
+export function succeeds(reward: number, successAt: number): boolean {
+  return reward >= successAt - 1e-9
+}
+
 /**
  * One number per tree, in order: the mean of its endings, weighted by their shares. A tree counts as one attempt,
  * however many endings it has, because its endings share a beginning; the mean is the expected value of one ending

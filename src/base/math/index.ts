@@ -35,7 +35,7 @@ export {
   turnLevelAdvantages,
 } from './advantages/turn-level.ts'
 export { type Aggregation, aggregationNames, tokenShares } from './aggregation.ts'
-export { attemptMeans, type Ending } from './attempts.ts'
+export { attemptMeans, type Ending, succeeds } from './attempts.ts'
 export {
   eachTrained,
   type Normalisers,
@@ -47,6 +47,13 @@ export {
   type TokenNumbers,
   whiten,
 } from './batch.ts'
+export {
+  type Cluster,
+  clusteredChange,
+  clusteredInterval,
+  meanInterval,
+  rewardInterval,
+} from './bounds/clustered.ts'
 export { type Credit, creditOf, type LeafWeighting, leafWeight, leafWeightNames } from './credit.ts'
 export {
   branchProbability,

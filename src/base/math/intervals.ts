@@ -24,14 +24,17 @@ export function wilsonInterval(
     throw new RangeError(`${successes} successes in ${trials} trials is not a count.`)
   }
   if (trials === 0) return { low: 0, high: 1 }
-  const z = normalQuantile((1 + level) / 2)
-  const rate = successes / trials
+  return scoreInterval(successes / trials, trials, normalQuantile((1 + level) / 2))
+}
+
+/** Wilson's interval of a rate seen in so many independent trials, which need not be whole, at a quantile. */
+export function scoreInterval(rate: number, trials: number, z: number): Interval {
   const centre = rate + (z * z) / (2 * trials)
   const reach = z * Math.sqrt((rate * (1 - rate)) / trials + (z * z) / (4 * trials * trials))
   const scale = 1 + (z * z) / trials
   return {
-    low: successes === 0 ? 0 : (centre - reach) / scale,
-    high: successes === trials ? 1 : (centre + reach) / scale,
+    low: rate === 0 ? 0 : (centre - reach) / scale,
+    high: rate === 1 ? 1 : (centre + reach) / scale,
   }
 }
 
@@ -76,7 +79,7 @@ export function bootstrapInterval(values: Numbers, options: BootstrapOptions): I
 }
 
 /** The z with Φ(z) = probability, by Newton's method on Marsaglia's series for Φ (2004). */
-function normalQuantile(probability: number): number {
+export function normalQuantile(probability: number): number {
   let z = 0
   for (let step = 0; step < 50; step++) {
     const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI)
@@ -97,7 +100,8 @@ function normalBelow(z: number): number {
   return 0.5 + (sum * Math.exp((-z * z) / 2)) / Math.sqrt(2 * Math.PI)
 }
 
-function checkLevel(level: number): void {
+/** Refuses a level of confidence that is none. */
+export function checkLevel(level: number): void {
   if (level > 0 && level <= 0.999999) return
   throw new RangeError(`A confidence level lies in (0, 0.999999], got ${level}.`)
 }

@@ -6,19 +6,22 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 /** Compares runs task by task. */
 export const compareCommand: Command = {
   name: 'compare',
-  usage: 'RUN RUN…',
+  usage: 'RUN[@PART] RUN[@PART]…',
   about:
     'Compares every further run with the first on the tasks they share: mean differences of success,\n' +
     'reward and sampled tokens with the bounds that hold them at 95 %, and the tasks that were gained\n' +
-    'and lost. With --fail-below the exit code is 1 where the difference of success is below it.',
+    'and lost. Attempts count as in eval. Of a training run a part is named: @before, @after or @STEP\n' +
+    'for its held-out tasks at that step, @training for what it learned from. With --fail-below the\n' +
+    'exit code is 1 where success surely changed by less, that is, by its upper bound.',
   examples: [
     'espalier compare runs/0001 runs/0002',
+    'espalier compare runs/0003@before runs/0003@after',
     'espalier compare runs/before runs/after --fail-below -0.02',
   ],
   settings: [],
   own: {
     'fail-below': {
-      help: 'Exit 1 where success changed by less than this',
+      help: 'Exit 1 where even the upper bound of the change of success is below this',
       argument: 'DIFFERENCE',
     },
     'success-at': {
@@ -40,10 +43,10 @@ async function runCompare({ words, own, terminal, json }: Invocation): Promise<n
     const comparison = compareRuns(base, await readByTask(word, options))
     if (json) terminal.print(JSON.stringify(comparison))
     else for (const line of comparisonLines(comparison)) terminal.print(line)
-    if (limit === undefined || comparison.success.difference >= limit) continue
+    if (limit === undefined || comparison.success.high >= limit) continue
     isBelow = true
     terminal.tell(
-      `${word}: success changed by ${signed(comparison.success.difference)}, below ${limit}`,
+      `${word}: success changed by ${range(comparison.success)}, which is below ${limit}`,
     )
   }
   return isBelow ? 1 : 0
@@ -70,7 +73,10 @@ function comparisonLines(comparison: Comparison): readonly string[] {
 }
 
 function range({ difference, low, high }: Difference, digits = 3): string {
-  return `${signed(difference, digits)} (${signed(low, digits)} to ${signed(high, digits)})`
+  const bounds = Number.isFinite(high - low)
+    ? `${signed(low, digits)} to ${signed(high, digits)}`
+    : 'of one task: no bounds'
+  return `${signed(difference, digits)} (${bounds})`
 }
 
 function signed(value: number, digits = 3): string {

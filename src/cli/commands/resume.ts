@@ -7,6 +7,7 @@ import { writeReport } from '../../run/watch/run-report.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { enterRun } from '../enter-run.ts'
 import { isOwn, trustFlag, trustRun } from '../trust.ts'
+import { gatewayFlags } from './doors/gateway.ts'
 import { evalWith, writeLostResults } from './eval.ts'
 import { rollWith } from './roll.ts'
 import { trainWith } from './train.ts'
@@ -35,7 +36,7 @@ export const resumeCommand: Command = {
     'threads',
     'cluster',
   ],
-  own: { trust: trustFlag },
+  own: { trust: trustFlag, ...gatewayFlags },
   words: [1, 1],
   run: runResume,
 }

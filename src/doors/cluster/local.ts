@@ -42,7 +42,7 @@ export async function openLocal(
   const folder = folderOf(out)
   await makeRunFolder(folder, out)
   try {
-    const server = await openLocalServer(folder, 0, signal)
+    const server = await openLocalServer(folder, { signal })
     tell(`PostgreSQL for ${workers} workers runs in ${folder}`)
     const children = Array.from({ length: workers }, () => startWorker(server.url))
     return {
@@ -84,11 +84,19 @@ export interface LocalServer {
   close(): Promise<void>
 }
 
+/** Where a server listens. */
+export interface ServerOptions {
+  /** @default a free one */
+  readonly port?: number
+  /** The address it listens on. @default 127.0.0.1 */
+  readonly host?: string
+  readonly signal?: AbortSignal
+}
+
 /** Starts a server over the data in a folder, which is made where there is none. */
 export async function openLocalServer(
   folder: string,
-  port = 0,
-  signal: AbortSignal = new AbortController().signal,
+  { port = 0, host = '127.0.0.1', signal = new AbortController().signal }: ServerOptions = {},
 ): Promise<LocalServer> {
   signal.throwIfAborted()
   await makeFolder(folder)
@@ -100,6 +108,7 @@ export async function openLocalServer(
       fileURLToPath(builtFile('doors/cluster/server-process.js')),
       folder,
       String(port),
+      host,
     ],
     {
       env: { ...process.env, ESPALIER_SERVER_PASSWORD: password },
@@ -123,7 +132,7 @@ async function portOf(child: ChildProcess): Promise<number> {
   const { port, problem } =
     typeof first === 'object' && first !== null ? first : { problem: 'it ended at once' }
   if (port !== undefined) return port
-  throw new Error(`--cluster local: PostgreSQL could not be started: ${problem}`)
+  throw new Error(`PostgreSQL could not be started: ${problem}`)
 }
 
 async function passwordIn(folder: string): Promise<string> {

@@ -1,8 +1,8 @@
-// The process of `--cluster local:N` that keeps a PostgreSQL server: it ends with whoever started it.
+// The process that keeps a PostgreSQL server for `--cluster local:N` and `database`: it ends with whoever started it.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, chown, readFile, rename, rm } from 'node:fs/promises'
+import { appendFile, chmod, chown, readFile, rename, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { linkLibraries } from './server-libraries.ts'
 import { starterGone } from './starter.ts'
 
 const gone = starterGone()
-const [folder = '', wanted = '0'] = process.argv.slice(2)
+const [folder = '', wanted = '0', host = '127.0.0.1'] = process.argv.slice(2)
 const data = join(folder, 'data')
 const isRoot = process.getuid?.() === 0
 
@@ -42,7 +42,7 @@ async function openServer(databaseDir: string, port: number) {
     persistent: true,
     createPostgresUser: isRoot,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=`],
+    postgresFlags: ['-c', `listen_addresses=${host}`, '-c', `unix_socket_directories=`],
     onLog: keepLog,
     onError: keepLog,
   })
@@ -65,6 +65,14 @@ async function makeData(port: number): Promise<void> {
   } finally {
     await rm(making, { recursive: true, force: true })
   }
+}
+
+/** Where others may come from is decided by the address that it listens on; all of them need the password. */
+async function admitOthers(): Promise<void> {
+  const file = join(data, 'pg_hba.conf')
+  const line = 'host all all all scram-sha-256'
+  const rules = await readFile(file, 'utf8')
+  if (!rules.includes(line)) await appendFile(file, `\n${line}\n`)
 }
 
 /** Lets only the user in that a server started by root runs as; on its first start there is none yet. */
@@ -105,6 +113,7 @@ async function serve(): Promise<void> {
   const port = Number(wanted) || (await freePort())
   if (!existsSync(join(data, 'PG_VERSION'))) await makeData(port)
   if (gone.aborted) return
+  await admitOthers()
   const server = await openServer(data, port)
   await server.start()
   tellStarter({ port })

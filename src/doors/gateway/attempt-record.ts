@@ -8,6 +8,8 @@ import { appenderTo } from '../../base/core/files/appender.ts'
 import type { TreeId } from '../../base/core/ids.ts'
 import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
 import type { Tree } from '../../base/core/tree.ts'
+import type { RollParts } from '../../run/run/roll-groups.ts'
+import { groupOf } from '../../run/store/store.ts'
 
 /** What a run keeps of attempts besides their trees: names, each good for one of them, and what was sent for tasks. */
 export interface AttemptRecord {
@@ -75,6 +77,22 @@ export async function openAttemptRecord(
     },
     taskOf: ({ id, task }) => (data.has(id) ? { id: task, data: data.get(id) } : undefined),
   }
+}
+
+/** Opens the record of a run by what its journal held when it was opened. */
+export function openNames(
+  out: string,
+  {
+    known,
+    finished,
+    isKnown,
+  }: Pick<RollParts, 'known' | 'finished'> & Pick<RecordOptions, 'isKnown'>,
+): Promise<AttemptRecord> {
+  return openAttemptRecord(out, {
+    isLoose: tree => known?.has(tree) === true,
+    isGathered: tree => finished?.has(groupOf(tree)) === true,
+    isKnown,
+  })
 }
 
 async function readRecord(

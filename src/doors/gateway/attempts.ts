@@ -18,6 +18,7 @@ import type {
 } from '../../engine/capture/contract.ts'
 import { ResponseMemory } from '../../engine/capture/dialects/openai/response-memory.ts'
 import { RequestProblem } from '../../engine/capture/dialects/problem.ts'
+import type { Attempt } from '../../engine/rollout/attempt.ts'
 import { isScored, scoreTree } from '../../engine/rollout/score.ts'
 import type { Estimate } from '../../engine/weigh/estimate.ts'
 import { gather } from '../../engine/weigh/gather.ts'
@@ -33,6 +34,8 @@ import { keepTrace, type Trace } from './traces.ts'
 /** What a gateway captures attempts with, and where it puts them. */
 export interface AttemptsOptions {
   readonly context: CaptureContext
+  /** The context of one attempt, with what is put around it. @default the context of all */
+  readonly contextFor?: (attempt: Attempt) => CaptureContext
   /** Scores attempts whose agents post no reward. */
   readonly reward: Environment['reward']
   readonly filters: readonly Filter[]
@@ -181,6 +184,8 @@ export class Attempts implements AsyncDisposable {
       throw new RequestProblem('too-many', `${most} attempts are open, which is the most`)
     }
     const { group, member } = this.groups.join(task)
+    const which = { task, group: group.id, member, seed, signal }
+    const capturing = { context: this.#options.contextFor?.(which) ?? context, attempt: which }
     const attempt: GatewayAttempt = {
       id,
       isNamed: opening.id !== undefined,
@@ -189,7 +194,7 @@ export class Attempts implements AsyncDisposable {
       group,
       member,
       live: {
-        capture: openCapture({ context, attempt: { task, group: group.id, member, seed, signal } }),
+        capture: openCapture(capturing),
         memory: new ResponseMemory(),
         retries: new RetryKeys(),
       },

@@ -11,12 +11,11 @@ import type { OptionsOf, RunOptions } from '../../run/run/roll-options.ts'
 import { checkOptions } from '../../run/settings/check-options.ts'
 import { DiskWatch } from '../../run/store/disk-watch.ts'
 import { isRun, readManifest } from '../../run/store/run-folder.ts'
-import { groupOf } from '../../run/store/store.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import { tasksById } from '../../run/tasks/tasks-by-id.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { checkName, findAttempt } from './attempt-names.ts'
-import { type AttemptRecord, openAttemptRecord } from './attempt-record.ts'
+import { type AttemptRecord, openNames } from './attempt-record.ts'
 import { elsewhere } from './elsewhere.ts'
 import { checkEnding } from './endings.ts'
 import type { Gateway } from './gateway.ts'
@@ -24,10 +23,8 @@ import { openGateway } from './open-gateway.ts'
 import type { Secrets } from './secrets.ts'
 import { serveGateway } from './server.ts'
 
-/** How agents are recorded. Only the policy has to be named. */
-export interface GatewayOptions
-  extends Omit<RunOptions, 'resumes' | 'elsewhere'>,
-    Omit<OptionsOf<'gateway'>, 'environment' | 'tasks'> {
+/** Who the agents are, and where they find the gateway. */
+export interface AgentsOptions {
   /** Whose tasks and rewards they are. @default none: any task, rewards as agents post them */
   readonly environment?: Environment | string
   /** Tasks that attempts may name without sending their data. @default none */
@@ -44,6 +41,13 @@ export interface GatewayOptions
   readonly idleSeconds?: number
   /** Seconds that requests under way are given when it is stopped. @default 10 */
   readonly graceSeconds?: number
+}
+
+/** How agents are recorded. Only the policy has to be named. */
+export interface GatewayOptions
+  extends Omit<RunOptions, 'resumes' | 'elsewhere'>,
+    Omit<OptionsOf<'gateway'>, 'environment' | 'tasks'>,
+    AgentsOptions {
   /** Called with every group when its last attempt has ended. */
   readonly onGroup?: (group: Group) => void
 }
@@ -139,7 +143,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
 }
 
 /** A task of earlier attempts for which no data was sent. */
-function taskAgain({ readTask }: Gateway, id: TaskId): Task {
+export function taskAgain({ readTask }: Gateway, id: TaskId): Task {
   try {
     return readTask(id)
   } catch {
@@ -166,12 +170,7 @@ async function keepIn(
   const record = { out, kind: 'gateway', config, unfinished: 'restart', resumes, disk } as const
   const run = await openRun(given, record)
   const observed = await openObserved(given, { ...options, out })
-  const { known, finished } = run.parts
-  const names = await openAttemptRecord(out, {
-    isLoose: tree => known?.has(tree) === true,
-    isGathered: tree => finished?.has(groupOf(tree)) === true,
-    isKnown,
-  })
+  const names = await openNames(out, { ...run.parts, isKnown })
   return {
     disk,
     record: {

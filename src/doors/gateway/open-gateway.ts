@@ -27,9 +27,14 @@ export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposa
   const { environment, policy, renderer } = parts
   for (const secret of Object.values(secrets)) keepSecret(secret)
   const lanes = openLanes(laneLimits(parts))
-  const { environment: _world, condense: _condense, ...context } = contextOf(parts, lanes)
+  const { condense: _condense, ...whole } = contextOf(parts, lanes)
+  const { environment: _world, ...context } = whole
+  const { instruments = [] } = parts
   const attempts = new Attempts({
     context,
+    ...(instruments.length > 0 && {
+      contextFor: attempt => instruments.reduce((inner, around) => around(inner, attempt), whole),
+    }),
     reward: parts.reward ?? environment.reward,
     filters: parts.filters ?? [],
     estimate: parts.estimate,

@@ -38,7 +38,7 @@ export interface WeightsDeskOptions {
 export function openWeightsDesk({ elsewhere, tell }: WeightsDeskOptions): WeightsDesk {
   let version: number | null = null
   let cut = new AbortController()
-  const pass = openTelling(elsewhere)
+  const pass = makeTelling(elsewhere)
   const goOn = (): Promise<void> => pass(to => to.resume(version ?? undefined))
   const pausing = openLeasedPause(seconds => {
     tell(
@@ -111,7 +111,7 @@ export function openWeightsDesk({ elsewhere, tell }: WeightsDeskOptions): Weight
 }
 
 /** Sends announcements elsewhere one after the other. */
-function openTelling<To>(to: To | undefined): (say: (to: To) => Promise<void>) => Promise<void> {
+function makeTelling<To>(to: To | undefined): (say: (to: To) => Promise<void>) => Promise<void> {
   let lastSaid: Promise<void> = Promise.resolve()
   return async say => {
     if (to === undefined) return

@@ -30,8 +30,8 @@ export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
   const { stop = [] } = request
   const tell = (kind: TurnPiece['kind']) => (text: string) => onDelta({ kind, answer, text })
   const texts = {
-    reasoning: openTelling(tell('reasoning'), []),
-    text: openTelling(tell('text'), stop),
+    reasoning: makeTelling(tell('reasoning'), []),
+    text: makeTelling(tell('text'), stop),
   }
   const reader = renderer.openTurn?.(prompted.tools)
   let read = 0
@@ -76,7 +76,7 @@ function callsOf({ tool_calls: calls = [] }: AssistantMessage, answer: number): 
  * Sends a text as it grows. White space at its ends and stop texts may turn out not to belong to the
  * message, so they are held back until the next tokens decide.
  */
-function openTelling(
+function makeTelling(
   tell: (text: string) => void,
   stop: readonly string[],
 ): { add(text: string): void; finish(whole: string): void } {

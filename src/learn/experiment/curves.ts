@@ -1,4 +1,4 @@
-import { pairedDifference } from '../../base/math/paired.ts'
+import { pairedDifference } from '../../base/math/bounds/paired.ts'
 import type { CellResult, CellStep } from './cell.ts'
 
 /** What the curves of an experiment run over. */

@@ -3,7 +3,7 @@ import {
   holm,
   type PairedDifference,
   pairedDifference,
-} from '../../base/math/paired.ts'
+} from '../../base/math/bounds/paired.ts'
 import { deviation, mean } from '../../base/math/statistics.ts'
 import type { CellResult } from './cell.ts'
 import type { ExperimentMetric } from './design.ts'

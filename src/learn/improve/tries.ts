@@ -3,6 +3,7 @@ import { type Message, textOf } from '@espalier/text'
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { appenderTo } from '../../base/core/files/appender.ts'
 import type { Group } from '../../base/core/group.ts'
+import { succeeds } from '../../base/math/attempts.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { withPrompt } from '../../engine/environments/prompted.ts'
 import { type RollParts, rollGroups } from '../../run/run/roll-groups.ts'
@@ -124,7 +125,7 @@ function tryOf(
     `Ended: ${first?.trajectory.outcome.kind ?? 'failed'}. Parts of the reward: ${parts.join(', ')}.`,
   ].join('\n')
   const scored = rewards.length === 0 ? null : mean(rewards)
-  const solved = scored === null ? 0 : mean(rewards.map(each => Number(each >= successAt - 1e-9)))
+  const solved = scored === null ? 0 : mean(rewards.map(each => Number(succeeds(each, successAt))))
   return { kind: 'try', prompt, task, text, sampled, scored, solved }
 }
 

@@ -9,8 +9,9 @@ import type { GroupId } from '../../base/core/ids.ts'
 import type { Reward } from '../../base/core/reward.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
-import { attemptMeans } from '../../base/math/attempts.ts'
-import { type Interval, wilsonInterval } from '../../base/math/intervals.ts'
+import { attemptMeans, succeeds } from '../../base/math/attempts.ts'
+import { type Cluster, clusteredInterval } from '../../base/math/bounds/clustered.ts'
+import type { Interval } from '../../base/math/intervals.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { openRollPipeline, type RollParts } from '../../run/run/roll-groups.ts'
 
@@ -18,7 +19,7 @@ import { openRollPipeline, type RollParts } from '../../run/run/roll-groups.ts'
 export interface Evaluation {
   /** Solved attempts of those that could be scored; a tree is one, however many endings it has. */
   readonly success: number
-  /** Wilson's, with 95 % confidence. */
+  /** With 95 % confidence, for tasks like these. */
   readonly interval: Interval
   readonly scored: number
   /** Attempts that failed outside the policy; they count neither way. */
@@ -97,6 +98,8 @@ export async function evaluateHeldOut<Data>(
       ...(step !== undefined && { step }),
     })
   })
+  // A list may name a task several times, each with an id of its own: those are attempts at one task.
+  const datumOf = new Map(tasks.map(({ id, data }) => [id, JSON.stringify(data)]))
   const attempts: EvaluatedAttempt[] = []
   const endings: Ending[] = []
   const unscored: Unscored[] = []
@@ -104,9 +107,10 @@ export async function evaluateHeldOut<Data>(
     const group = await pipeline.next()
     if (group.members.length === 0) unscored.push(...group.unscored)
     for (const { reward, trajectory, tree } of group.members) {
-      const isSolved = reward.total >= successAt
+      const isSolved = succeeds(reward.total, successAt)
       attempts.push({ task: group.task, isSolved, reward, trajectory })
-      endings.push({ tree, share: trajectory.share, isSolved, reward: reward.total })
+      const of = datumOf.get(group.task)!
+      endings.push({ of, tree, share: trajectory.share, isSolved, reward: reward.total })
     }
   }
   const [first] = reasonsUnscored({ unscored })
@@ -120,6 +124,8 @@ export async function evaluateHeldOut<Data>(
 }
 
 interface Ending {
+  /** What its task is. */
+  readonly of: string
   readonly tree: Tree
   readonly share: number
   readonly isSolved: boolean
@@ -137,8 +143,17 @@ function summarise(endings: readonly Ending[]) {
   const successes = solved.reduce((sum, share) => sum + share, 0)
   return {
     success: scored === 0 ? 0 : successes / scored,
-    interval: wilsonInterval(successes, scored),
+    interval: clusteredInterval(clustersOf(endings)),
     scored,
     meanReward: scored === 0 ? 0 : mean(rewards),
   }
+}
+
+function clustersOf(endings: readonly Ending[]): readonly Cluster[] {
+  const tasks = [...new Set(endings.map(({ of }) => of))]
+  return tasks.map(task => {
+    const own = endings.filter(({ of }) => of === task)
+    const shares = attemptMeans(own.map(each => ({ ...each, value: Number(each.isSolved) })))
+    return { share: mean(shares), trials: shares.length }
+  })
 }

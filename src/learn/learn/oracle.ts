@@ -2,6 +2,7 @@ import type { Renderer } from '@espalier/text'
 import { type Message, textOf } from '@espalier/text'
 import type { Task } from '../../base/core/environment.ts'
 import type { Policy } from '../../base/core/policy.ts'
+import { succeeds } from '../../base/math/attempts.ts'
 import { offsetsOf } from '../../base/math/batch.ts'
 import { oracleBonus } from '../../base/math/oracle.ts'
 import type { MemberRow } from '../../run/rows/row-record.ts'
@@ -50,7 +51,9 @@ export function oracleTokenBonus(options: OracleOptions): TokenBonus {
         const trajectories = new Set(
           member.row.passages
             .flatMap(({ value }) => value.map(({ trajectory }) => trajectory))
-            .filter(trajectory => (rewardOf(trajectory) ?? Number.NEGATIVE_INFINITY) >= successAt),
+            .filter(trajectory =>
+              succeeds(rewardOf(trajectory) ?? Number.NEGATIVE_INFINITY, successAt),
+            ),
         )
         if (trajectories.size === 0) return undefined
         const bonus = await bonusOf(member, options, signal)

@@ -25,13 +25,14 @@ import {
   openTaskSampler,
   type TaskSamplingReport,
 } from '../../run/tasks/sample-tasks.ts'
-import { splitTasks } from '../../run/tasks/split-tasks.ts'
+import { type SplitTasks, splitTasks } from '../../run/tasks/split-tasks.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import type { ObserverNotes } from '../../run/watch/observe.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
 import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
+import type { OpenFeed } from './steps/feed.ts'
 import type { Ledger } from './steps/ledger.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
 import { type FurthestMismatch, runTraining, type Training } from './training.ts'
@@ -80,6 +81,21 @@ export async function train<Data>(
   checkOptions<'train', TrainOptions<Data>>('train', options)
   checkTaskArgument(tasks)
   checkRolling(environment, options.out)
+  return await trainOn(environment, tasks, options)
+}
+
+/** Who makes the groups that are learned from. */
+interface Fed {
+  /** Then no tasks are held out, and none are needed. @default they are rolled here, from the tasks */
+  readonly feed?: OpenFeed
+}
+
+/** Opens everything that options name, and trains. */
+export async function trainOn<Data>(
+  environment: Environment<Data> | string,
+  tasks: TaskSource<Data> | undefined,
+  options: TrainOptions<Data> & Fed,
+): Promise<Trained> {
   await checkLearning(options)
   const rolling: TrainOptions<Data> = {
     ...options,
@@ -98,9 +114,9 @@ export async function train<Data>(
 }
 
 async function trainObserved<Data>(
-  tasks: TaskSource<Data>,
+  tasks: TaskSource<Data> | undefined,
   parts: RollParts<Data>,
-  options: TrainOptions<Data> & { readonly out: string },
+  options: TrainOptions<Data> & Fed & { readonly out: string },
 ): Promise<{ readonly trained: Trained; readonly notes: ObserverNotes }> {
   await using observed = await openObserved(parts, options)
   return {
@@ -186,22 +202,17 @@ async function checkOffPolicy(
 
 /** Trains with opened parts, which stay open. */
 export async function trainParts<Data>(
-  tasks: TaskSource<Data>,
+  tasks: TaskSource<Data> | undefined,
   parts: RollParts<Data>,
-  options: LearningOptions<Data>,
+  options: LearningOptions<Data> & Fed,
 ): Promise<Trained> {
   const started = performance.now()
-  const { environment, seed = defaults.seed, split } = parts
+  const { seed = defaults.seed } = parts
   const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
-  const { maxStaleness, lookAhead, onUpdate, out } = options
+  const { maxStaleness, lookAhead, onUpdate, out, feed } = options
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   const perStep = tasksPerStep * (parts.group ?? defaults.group) * (parts.leaves ?? 1)
-  const tasksOf = await splitTasks(environment, tasks, {
-    seed,
-    ...(split !== undefined && { split }),
-    ...(options.heldOut !== undefined && { heldOut: options.heldOut }),
-  })
-  if (tasksOf.leftOut > 0) options.tell?.(leftOutLine(tasksOf.leftOut))
+  const tasksOf = feed ? noTasks : await tasksFor(tasks ?? [], parts, options)
   const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
     tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
@@ -215,15 +226,17 @@ export async function trainParts<Data>(
     patience: options.patience ?? defaults.patience,
     evaluateEvery: evaluateEvery ?? usualEvery(steps, { heldOut: tasksOf.heldOut.length, perStep }),
     ...withoutUndefined({ evaluateStrategy, onStep, onEvaluation, isEnough }),
-    ...withoutUndefined({ maxStaleness, lookAhead, onUpdate, out }),
+    ...withoutUndefined({ maxStaleness, lookAhead, onUpdate, out, feed }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),
     ...(from && { from }),
   }
   await using learner = await openLearner({ parts, options, tasks: tasksOf.train })
   const { trainer } = learner
-  const training = await keepRun(options, listening(parts), kept =>
-    runTraining(plan, kept, trainer),
+  const training = await keepRun(
+    { ...options, isFed: feed !== undefined },
+    listening(parts),
+    kept => runTraining(plan, kept, trainer),
   )
   const { before, after, sampledTokens, best, mismatch } = training
   return {
@@ -237,7 +250,7 @@ export async function trainParts<Data>(
     best,
     verdict: verdictOf({
       ...training,
-      tries: plan.tasks.report().draws / tasksOf.train.length,
+      tries: plan.tasks.report().draws / Math.max(1, tasksOf.train.length),
       tasks: tasksOf.train.length,
     }),
     tasks: plan.tasks.report(),
@@ -247,6 +260,20 @@ export async function trainParts<Data>(
     run: options.out,
     training,
   }
+}
+
+/** Agents elsewhere bring their tasks. */
+const noTasks = { train: [], heldOut: [], leftOut: 0, heldOutSplit: undefined } as const
+
+async function tasksFor<Data>(
+  tasks: TaskSource<Data>,
+  { environment, seed = defaults.seed, split }: RollParts<Data>,
+  { heldOut, tell }: LearningOptions<Data>,
+): Promise<SplitTasks<Data>> {
+  const given = withoutUndefined({ split, heldOut })
+  const tasksOf = await splitTasks(environment, tasks, { seed, ...given })
+  if (tasksOf.leftOut > 0) tell?.(leftOutLine(tasksOf.leftOut))
+  return tasksOf
 }
 
 function leftOutLine(count: number): string {
@@ -267,7 +294,7 @@ export function rendererOf({ model, name }: EmbeddedPolicy): ModelRenderer {
 
 /** Keeps what `work` rolls in a run folder, where one is wanted. */
 async function keepRun<Data>(
-  options: LearningOptions<Data>,
+  options: LearningOptions<Data> & { readonly isFed: boolean },
   parts: RollParts<Data>,
   work: (parts: RollParts<Data>) => Promise<Training>,
 ): Promise<Training> {
@@ -283,11 +310,11 @@ async function keepRun<Data>(
     ...recordedOptions(options),
     ...options.config,
   }
-  const { resumes = false } = options
+  const { resumes = false, isFed } = options
   const record = { out, kind: 'train', config, unfinished: 'restart', resumes } as const
   await using run = await openRun(parts, record)
   try {
-    const known = resumes ? await knownTrees(out, options) : undefined
+    const known = resumes && !isFed ? await knownTrees(out, options) : undefined
     const { spent } = run.parts
     using budget = openBudget(parts.budget ?? {}, spent && { spent })
     const kept = { ...parts, ...run.parts, ...(known && { known }) }

@@ -3,6 +3,7 @@ import { seedOf } from '../../base/math/random.ts'
 import type { OnUpdate } from '../../run/run/pause.ts'
 import type { TaskSampler } from '../../run/tasks/sample-tasks.ts'
 import type { Evaluation, EvaluationStrategy } from './held-out.ts'
+import type { OpenFeed } from './steps/feed.ts'
 import type { StepRecord } from './steps/step-record.ts'
 import type { TrainingState } from './training-state.ts'
 
@@ -34,6 +35,8 @@ export interface TrainingPlan<Data = unknown> {
   readonly lookAhead?: number
   /** What happens to samples under way when the weights change, if rolling runs ahead. @default 'abort' */
   readonly onUpdate?: OnUpdate
+  /** Who makes the groups. @default they are rolled here, from the tasks */
+  readonly feed?: OpenFeed
   /** Seconds, as they pass. @default those of this machine */
   readonly clock?: () => number
   /** Where an interrupted run goes on from. */

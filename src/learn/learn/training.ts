@@ -64,7 +64,7 @@ export async function runTraining<Data>(
   let stopped: Stopped | undefined
   let mismatch: FurthestMismatch | undefined
   const first = state.step + 1
-  await using steps = openSteps(plan, parts, { trainer, signal, history, ledger, first })
+  await using steps = await openSteps(plan, parts, { trainer, signal, history, ledger, first })
   let unsaved: TrainingState | undefined
   for (let step = first; step <= plan.steps; step++) {
     const record = await steps.take(step).catch(async (error: unknown) => {
@@ -189,6 +189,8 @@ async function evaluateAt<Data>(
     step,
     ...(strategy && { strategy }),
   })
+  // Where agents bring their tasks, none are held out.
+  if (heldOut.length === 0) return evaluation
   const { success, meanReward } = evaluation
   const values = { 'held-out/success': success, 'held-out/reward': meanReward }
   parts.listen?.({ kind: 'curves', step, values })

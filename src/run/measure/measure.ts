@@ -1,8 +1,12 @@
 import { type Group, isOfAnother } from '../../base/core/group.ts'
-import { attemptMeans, type Ending } from '../../base/math/attempts.ts'
-import { bootstrapInterval, type Interval, wilsonInterval } from '../../base/math/intervals.ts'
+import { attemptMeans, type Ending, succeeds } from '../../base/math/attempts.ts'
+import {
+  type Cluster,
+  clusteredInterval,
+  rewardInterval,
+} from '../../base/math/bounds/clustered.ts'
+import type { Interval } from '../../base/math/intervals.ts'
 import { passAtKOf, passHatKOf } from '../../base/math/pass-at-k.ts'
-import { seedOf } from '../../base/math/random.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { openRunReader } from '../store/store.ts'
 
@@ -72,7 +76,7 @@ export function makeMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure 
         tokens.sampled += trajectory.usage.sampled
         tokens.prompt += trajectory.usage.prompt
       }
-      const chances = attemptMeans(endingsOf(group, total => Number(total >= successAt - 1e-9)))
+      const chances = attemptMeans(endingsOf(group, total => Number(succeeds(total, successAt))))
       const scored = new Set(group.members.map(({ tree }) => tree))
       const failed = new Set(
         group.unscored.map(({ tree }) => tree).filter(each => !scored.has(each)),
@@ -111,8 +115,12 @@ export function makeMeasure({ successAt = 1, k }: MeasureOptions = {}): Measure 
 
 function worthOf(scored: readonly TaskResult[]): Pick<Evaluated, 'success' | 'meanReward'> {
   return {
-    success: estimateShare(scored, ({ successes, trials }) => successes / trials),
-    meanReward: estimateMean(scored.map(({ rewards }) => mean(rewards))),
+    success: estimateShare(scored.map(clusterOf)),
+    meanReward: {
+      value: meanOf(scored.map(({ rewards }) => mean(rewards))),
+      tasks: scored.length,
+      ...rewardInterval(scored.map(({ rewards }) => rewards)),
+    },
   }
 }
 
@@ -145,37 +153,28 @@ function byK(
   return Object.fromEntries(
     wanted.map(k => [
       k,
+      // So many draws of k are worth that many independent ones.
       estimateShare(
-        results.filter(({ trials }) => trials >= k),
-        ({ chances }) => pass(chances, k),
+        results
+          .filter(({ trials }) => trials >= k)
+          .map(({ chances, trials }) => ({ share: pass(chances, k), trials: trials / k })),
       ),
     ]),
   )
 }
 
-/**
- * A share over tasks. Attempts at one task resemble each other, so tasks are resampled, not attempts;
- * with one attempt per task, or if all tasks have the same result, Wilson's interval is used.
- */
-function estimateShare(
-  results: readonly TaskResult[],
-  share: (result: TaskResult) => number,
-): Estimated {
-  const shares = results.map(share)
-  const isPlain = shares.every(each => each === 0 || each === 1)
-  if (!isPlain) return estimateMean(shares)
-  const successes = shares.filter(each => each === 1).length
-  return {
-    value: shares.length === 0 ? Number.NaN : successes / shares.length,
-    tasks: shares.length,
-    ...wilsonInterval(successes, shares.length),
-  }
+function clusterOf({ successes, trials }: TaskResult): Cluster {
+  return { share: successes / trials, trials }
 }
 
-function estimateMean(values: readonly number[]): Estimated {
-  if (values.length === 0) return { value: Number.NaN, low: Number.NaN, high: Number.NaN, tasks: 0 }
-  const interval = bootstrapInterval(values, { seed: seedOf('evaluation') })
-  return { value: mean(values), ...interval, tasks: values.length }
+/** A share over tasks; attempts at one task resemble each other. */
+function estimateShare(clusters: readonly Cluster[]): Estimated {
+  const value = meanOf(clusters.map(({ share }) => share))
+  return { value, tasks: clusters.length, ...clusteredInterval(clusters) }
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.length === 0 ? Number.NaN : mean(values)
 }
 
 /** Measures what a run folder holds, however often it was interrupted. */

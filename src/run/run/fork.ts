@@ -7,8 +7,8 @@ import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Outcome } from '../../base/core/outcome.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import { idsTo, lengthTo, type Place, pathTo, placeAt, type Tree } from '../../base/core/tree.ts'
-import { bootstrapInterval, type Interval, wilsonInterval } from '../../base/math/intervals.ts'
-import { seedOf } from '../../base/math/random.ts'
+import { rewardInterval } from '../../base/math/bounds/clustered.ts'
+import type { Interval } from '../../base/math/intervals.ts'
 import { mean } from '../../base/math/statistics.ts'
 import {
   forkWorld,
@@ -257,12 +257,8 @@ async function beginWalks(
   return walks
 }
 
-function worthOf({ id, members }: Group): Value | undefined {
+function worthOf({ members }: Group): Value | undefined {
   const rewards = members.map(({ reward }) => reward.total)
   if (rewards.length === 0) return undefined
-  const isYesNo = rewards.every(reward => reward === 0 || reward === 1)
-  const interval = isYesNo
-    ? wilsonInterval(rewards.filter(reward => reward === 1).length, rewards.length)
-    : bootstrapInterval(rewards, { seed: seedOf('fork', id) })
-  return { mean: mean(rewards), samples: rewards.length, ...interval }
+  return { mean: mean(rewards), samples: rewards.length, ...rewardInterval([rewards]) }
 }

@@ -10,7 +10,7 @@ import type { LossReport } from './lost.ts'
 export type Telling = 'numbers' | 'none' | 'untrained'
 
 /**
- * Opens the log-probabilities of a file. Trainers take them for all rows or for none, so the first attempt decides;
+ * Decides what a file tells of log-probabilities. Trainers take them for all rows or for none, so the first attempt decides;
  * those that differ are counted. With `needing`, the name of a format whose trainer needs them, a first attempt
  * without any is refused.
  */

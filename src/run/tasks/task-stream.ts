@@ -13,11 +13,11 @@ export interface TaskStream<Data = unknown> {
 
 /** A stream that has every task once in each pass; the order of a pass is a function of the seed and its number. */
 export function makeTaskStream<Data>(tasks: readonly Task<Data>[], seed: number): TaskStream<Data> {
-  if (tasks.length === 0) throw new RangeError('There are no tasks to train on.')
   let known = -1
   let order: readonly Task<Data>[] = []
   return {
     at(place) {
+      if (tasks.length === 0) throw new RangeError('There are no tasks to train on.')
       const pass = Math.floor(place / tasks.length)
       if (pass !== known) order = shuffle(tasks, random(seedOf(seed, 'pass', pass)))
       known = pass

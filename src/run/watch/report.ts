@@ -1,6 +1,7 @@
 import type { Group } from '../../base/core/group.ts'
-import { attemptMeans } from '../../base/math/attempts.ts'
-import { type Interval, wilsonInterval } from '../../base/math/intervals.ts'
+import { attemptMeans, succeeds } from '../../base/math/attempts.ts'
+import { type Cluster, clusteredInterval } from '../../base/math/bounds/clustered.ts'
+import type { Interval } from '../../base/math/intervals.ts'
 import { deviation, mean, quantile } from '../../base/math/statistics.ts'
 import { type CondenseReport, makeCondenseReport } from './condense-report.ts'
 import { type GroupFigures, groupFiguresOf } from './group-figures.ts'
@@ -105,8 +106,8 @@ function makeTally(successAt: number) {
     groups: 0,
     trees: 0,
     contrast: 0,
-    /** Per tree: the share of its endings that succeeded. */
-    attempts: [] as number[],
+    /** Per group with a reward: the share of its attempts that succeeded. */
+    attempts: [] as Cluster[],
     rewards: [] as number[],
     parts: new Map<string, { scores: number[]; weight: number }>(),
     outcomes: openCounter(),
@@ -163,9 +164,10 @@ function addRewards(tally: Tally, { endings, parts }: GroupFigures): void {
   const succeeded = endings.map(([tree, share, reward]) => ({
     tree,
     share,
-    value: Number(reward >= tally.successAt - 1e-9),
+    value: Number(succeeds(reward, tally.successAt)),
   }))
-  tally.attempts.push(...attemptMeans(succeeded))
+  const shares = attemptMeans(succeeded)
+  if (shares.length > 0) tally.attempts.push({ share: mean(shares), trials: shares.length })
   for (const [, , reward] of endings) tally.rewards.push(reward)
   for (const [name, score, weight] of parts) {
     const part = tally.parts.get(name) ?? { scores: [], weight }
@@ -184,8 +186,8 @@ function addTool(tally: Tally, { tool, calls, seconds, problems }: ToolFigures):
 }
 
 function toReport(tally: Tally): Report {
-  const { rewards, attempts, successAt } = tally
-  const successes = attempts.reduce((sum, share) => sum + share, 0)
+  const { rewards, successAt } = tally
+  const attempts = tally.attempts.toSorted((a, b) => a.share - b.share || a.trials - b.trials)
   return {
     groups: tally.groups,
     trees: tally.trees,
@@ -194,8 +196,8 @@ function toReport(tally: Tally): Report {
       rewards.length === 0 || isShownOnly(tally)
         ? null
         : {
-            rate: successes / attempts.length,
-            interval: wilsonInterval(successes, attempts.length),
+            rate: mean(attempts.map(({ share }) => share)),
+            interval: clusteredInterval(attempts),
             at: successAt,
           },
     reward:

@@ -24,13 +24,13 @@ const four = { rewrites: 0, widest: 1 }
 const shapes: Readonly<Record<string, readonly Group[]>> = {
   chains: [chainGroup([1, 0, 0.5, 0.25]), treeGroup(7, 4, four)],
   cut: [cutGroup([1, 0, 0.5, 0.25]), chainGroup([1, 0, 0.5, 0.25], { id: 'whole' })],
-  trees: [treeGroup(3, 2, { rewrites: 0 }), treeGroup(5, 2, { rewrites: 0 })],
+  trees: [treeGroup(4, 2, { rewrites: 0 }), treeGroup(5, 2, { rewrites: 0 })],
   steps: [
     treeGroup(11, 4, { rewrites: 1, widest: 1 }),
     treeGroup(12, 4, { rewrites: 1, widest: 1 }),
   ],
   condensed: [chainGroup([1, 0, 0.5, 0.75], { rewritten: [0, 2] })],
-  weighed: [treeGroup(3, 2, { rewrites: 0 }), chainGroup([1, 0, 0.5, 0.25])],
+  weighed: [treeGroup(4, 2, { rewrites: 0 }), chainGroup([1, 0, 0.5, 0.25])],
 }
 
 /** Runs whose engine sampled otherwise than the model says, with weights against it. */

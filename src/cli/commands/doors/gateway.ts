@@ -11,6 +11,33 @@ import type { Command, Invocation } from '../../command.ts'
 import { groupLine, groupRecord } from '../../group-line.ts'
 import { counted, refuseOpenDoor, tokenVariable, tryPort } from '../../listening.ts'
 
+/** Where agents find a gateway, who may use it, and how long it waits for them. */
+export const gatewayFlags = {
+  port: { help: 'The port; 0 takes any free one (default: 8700)', argument: 'N' },
+  host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },
+  attempts: { help: 'Attempts that may be open at one time (default: 4096)', argument: 'N' },
+  idle: {
+    help: 'Seconds without a request after which an attempt is closed (default: 600)',
+    argument: 'N',
+  },
+  grace: {
+    help: 'Seconds that requests under way are given when it is stopped (default: 10)',
+    argument: 'N',
+  },
+  'token-variable': {
+    help: 'The variable with the token that opens and closes attempts (default: ESPALIER_TOKEN)',
+    argument: 'NAME',
+  },
+  'model-token-variable': {
+    help: 'The variable with the token that may use the model in any attempt (default: ESPALIER_MODEL_TOKEN)',
+    argument: 'NAME',
+  },
+  'read-token-variable': {
+    help: 'The variable with the token that may only read (default: ESPALIER_READ_TOKEN)',
+    argument: 'NAME',
+  },
+} as const
+
 /** Serves a policy to agents in any language, and keeps what they do as a run. */
 export const gatewayCommand: Command = {
   name: 'gateway',
@@ -28,31 +55,7 @@ export const gatewayCommand: Command = {
   ],
   settings: settingsOf('gateway'),
   readsConfig: true,
-  own: {
-    port: { help: 'The port; 0 takes any free one (default: 8700)', argument: 'N' },
-    host: { help: 'The address to listen on (default: 127.0.0.1)', argument: 'HOST' },
-    attempts: { help: 'Attempts that may be open at one time (default: 4096)', argument: 'N' },
-    idle: {
-      help: 'Seconds without a request after which an attempt is closed (default: 600)',
-      argument: 'N',
-    },
-    grace: {
-      help: 'Seconds that requests under way are given when it is stopped (default: 10)',
-      argument: 'N',
-    },
-    'token-variable': {
-      help: 'The variable with the token that opens and closes attempts (default: ESPALIER_TOKEN)',
-      argument: 'NAME',
-    },
-    'model-token-variable': {
-      help: 'The variable with the token that may use the model in any attempt (default: ESPALIER_MODEL_TOKEN)',
-      argument: 'NAME',
-    },
-    'read-token-variable': {
-      help: 'The variable with the token that may only read (default: ESPALIER_READ_TOKEN)',
-      argument: 'NAME',
-    },
-  },
+  own: gatewayFlags,
   words: [0, 0],
   run: runGateway,
 }
@@ -65,27 +68,16 @@ async function runGateway(invocation: Invocation): Promise<number> {
 
 /** Listens until it is stopped; gives the folder of the run. */
 async function recordAgents(invocation: Invocation): Promise<string> {
-  const { own, terminal, json, signal } = invocation
+  const { terminal, json, signal } = invocation
   const { values } = await resolveSettings(invocation)
-  const { port = 8700 } = counted('port', own.port)
-  const { host = '127.0.0.1' } = own
-  const secrets = secretsOf(own)
-  refuseOpenDoor(host, secrets.control, tokenVariable(own))
-  const { idle: idleSeconds } = counted('idle', own.idle)
-  const { grace: graceSeconds } = counted('grace', own.grace)
-  await openNamed(`--port ${port}`, () => tryPort(port, host))
+  const agents = await readGateway(invocation)
   await using claimed = await claimRunFolder(values.out)
   const { out } = claimed
-  await using door = await openNamed(`--host ${host}`, () =>
+  await using door = await openNamed(`--host ${agents.host}`, () =>
     gateway({
       ...optionsOf('gateway', values),
-      ...counted('attempts', own.attempts),
-      ...(idleSeconds !== undefined && { idleSeconds }),
-      ...(graceSeconds !== undefined && { graceSeconds }),
+      ...agents,
       out,
-      port,
-      host,
-      secrets,
       tell: terminal.tell,
       onGroup: group =>
         terminal.print(json ? JSON.stringify(groupRecord(group)) : groupLine(group)),
@@ -98,6 +90,25 @@ async function recordAgents(invocation: Invocation): Promise<string> {
   if (!json) terminal.tell(`next  ${opens}`)
   if (!signal.aborted) await once(signal, 'abort')
   return out
+}
+
+/** Where a gateway listens and for whom, from its flags; the port is tried, since it listens late. */
+export async function readGateway({ own }: Pick<Invocation, 'own'>) {
+  const { port = 8700 } = counted('port', own.port)
+  const { host = '127.0.0.1' } = own
+  const secrets = secretsOf(own)
+  refuseOpenDoor(host, secrets.control, tokenVariable(own))
+  const { idle: idleSeconds } = counted('idle', own.idle)
+  const { grace: graceSeconds } = counted('grace', own.grace)
+  await openNamed(`--port ${port}`, () => tryPort(port, host))
+  return {
+    port,
+    host,
+    secrets,
+    ...counted('attempts', own.attempts),
+    ...(idleSeconds !== undefined && { idleSeconds }),
+    ...(graceSeconds !== undefined && { graceSeconds }),
+  }
 }
 
 /** An empty variable is not a secret. */

@@ -1,3 +1,4 @@
+import { succeeds } from '../../../base/math/attempts.ts'
 import { compareRuns, type RunByTask, type TaskMeans } from '../../../run/measure/compare-tasks.ts'
 import type { ComparisonAnswer, GroupRow, PairRow, PairSide, SideAnswer } from '../answers.ts'
 
@@ -7,6 +8,11 @@ export interface Side extends SideAnswer {
   readonly successAt: number
 }
 
+/** Whether somebody who does not learn played this group's seat; the page loads this, and cannot load core/group.ts. */
+export function isOfAnother({ reasons }: GroupRow): boolean {
+  return reasons.some(reason => reason.startsWith('seat: '))
+}
+
 interface TaskSide extends TaskMeans {
   readonly group: string
 }
@@ -14,7 +20,7 @@ interface TaskSide extends TaskMeans {
 /** The groups of a side: those of one evaluation, or all that were rolled, or all there are. */
 export function rowsOfSide(rows: readonly GroupRow[], step: number | null): readonly GroupRow[] {
   if (step !== null) return rows.filter(row => row.isEvaluation && row.step === step)
-  const rolled = rows.filter(row => !row.isEvaluation)
+  const rolled = rows.filter(row => !row.isEvaluation && !isOfAnother(row))
   return rolled.length > 0 ? rolled : rows
 }
 
@@ -33,7 +39,7 @@ function byTask({ rows, successAt }: Side): ReadonlyMap<string, TaskSide> {
       task,
       {
         group,
-        success: mean(rewards.map(reward => Number(reward >= successAt - 1e-9))),
+        success: mean(rewards.map(reward => Number(succeeds(reward, successAt)))),
         reward: mean(rewards),
         tokens: mean(tokens),
         attempts: rewards.length,
@@ -49,8 +55,9 @@ export function compareSides(
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): ComparisonAnswer {
   const [left, right] = [byTask(before), byTask(after)]
-  const runOf = (tasks: ReadonlyMap<string, TaskSide>, { title }: Side): RunByTask => ({
+  const runOf = (tasks: ReadonlyMap<string, TaskSide>, { title, successAt }: Side): RunByTask => ({
     run: title,
+    successAt,
     tasks,
   })
   const { success, reward, tokens, unpaired, gained, lost, tasks } = compareRuns(

@@ -1,4 +1,5 @@
-import { wilsonInterval } from '../../../base/math/intervals.ts'
+import { succeeds } from '../../../base/math/attempts.ts'
+import { clusteredInterval } from '../../../base/math/bounds/clustered.ts'
 import type { Chart, Curves, EvaluationPoint, GroupRow, Series } from '../answers.ts'
 import type { TreeFacts } from '../index/facts.ts'
 
@@ -105,7 +106,7 @@ function outcomeCharts(buckets: readonly Bucket[], { successAt }: CurveSource): 
       title: 'Success',
       about: `Share of scored trajectories with a reward of ${successAt} or more.`,
       form: 'share',
-      value: rows => meanOf(rewards(rows).map(reward => Number(reward >= successAt - 1e-9))),
+      value: rows => meanOf(rewards(rows).map(reward => Number(succeeds(reward, successAt)))),
     }),
     draw(buckets, {
       name: 'contrast',
@@ -302,21 +303,25 @@ function countCharts(buckets: readonly Bucket[]): readonly Chart[] {
   ]
 }
 
-/** Success on held-out tasks by step, with Wilson's interval. A group is one attempt, whatever it branched into. */
+/** Success on held-out tasks by step, with its bounds. A group is one attempt, whatever it branched into. */
 function evaluationsOf(rows: readonly GroupRow[], successAt: number): readonly EvaluationPoint[] {
-  const steps = new Map<number, (readonly number[])[]>()
+  const steps = new Map<number, GroupRow[]>()
   for (const row of rows) {
     if (!row.isEvaluation || row.rewards.length === 0) continue
     const step = row.step ?? 0
-    steps.set(step, [...(steps.get(step) ?? []), row.rewards])
+    steps.set(step, [...(steps.get(step) ?? []), row])
   }
   return [...steps]
     .sort(([a], [b]) => a - b)
     .map(([step, attempts]) => {
-      const isSolved = (reward: number): number => Number(reward >= successAt - 1e-9)
-      const success = meanOf(attempts.map(rewards => meanOf(rewards.map(isSolved))!))!
-      const meanReward = meanOf(attempts.map(rewards => meanOf(rewards)!))!
-      const { low, high } = wilsonInterval(success * attempts.length, attempts.length)
+      const solved = (rows: readonly GroupRow[]): readonly number[] =>
+        rows.map(({ rewards }) => meanOf(rewards.map(each => Number(succeeds(each, successAt))))!)
+      const success = meanOf(solved(attempts))!
+      const meanReward = meanOf(attempts.map(({ rewards }) => meanOf(rewards)!))!
+      const tasks = [...new Set(attempts.map(({ task }) => task))]
+        .map(name => solved(attempts.filter(({ task }) => task === name)))
+        .map(shares => ({ share: meanOf(shares)!, trials: shares.length }))
+      const { low, high } = clusteredInterval(tasks)
       return { step, success, low, high, scored: attempts.length, meanReward }
     })
 }

@@ -1,8 +1,9 @@
-import { seatFilter } from '../../../base/core/group.ts'
-import { wilsonInterval } from '../../../base/math/intervals.ts'
+import { succeeds } from '../../../base/math/attempts.ts'
+import { clusteredInterval } from '../../../base/math/bounds/clustered.ts'
 import { mean } from '../../../base/math/statistics.ts'
 import type { GroupRow, RunSums } from '../answers.ts'
 import type { Facts, TreeFacts } from '../index/facts.ts'
+import { isOfAnother } from './comparison.ts'
 
 /** Adds up a run's groups; evaluations are left out, and of what others played only its seats are told. */
 export function sumsOf(
@@ -20,7 +21,10 @@ export function sumsOf(
   const facts = trees.flatMap(({ trajectories }) => [...trajectories.values()])
   const sum = (value: (facts: Facts) => number): number =>
     facts.reduce((total, each) => total + value(each), 0)
-  const solved = rewards.filter(reward => reward >= successAt - 1e-9).length
+  const tasks = rolled
+    .filter(row => row.rewards.length > 0)
+    .map(row => row.rewards.map(reward => Number(succeeds(reward, successAt))))
+    .map(solved => ({ share: mean(solved), trials: solved.length }))
   return {
     groups: rolled.length,
     trajectories: rolled.reduce((total, row) => total + row.members, 0),
@@ -32,7 +36,7 @@ export function sumsOf(
     success:
       rewards.length === 0
         ? null
-        : { rate: solved / rewards.length, ...wilsonInterval(solved, rewards.length) },
+        : { rate: mean(tasks.map(({ share }) => share)), ...clusteredInterval(tasks) },
     compared: compared.length,
     contrast: compared.filter(row => row.spread! > 0).length,
     sampled: trees.reduce((total, { sampled }) => total + sampled, 0),
@@ -64,10 +68,6 @@ function countsOf<T>(
 }
 
 /** Whether somebody who does not learn played the seat. */
-function isOfAnother({ reasons }: GroupRow): boolean {
-  return reasons.some(reason => reason.startsWith(`${seatFilter}: `))
-}
-
 function seatsOf(rows: readonly GroupRow[]): RunSums['seats'] {
   const rewards = new Map<string, number[]>()
   for (const { seat, rewards: own } of rows) {

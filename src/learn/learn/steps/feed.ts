@@ -9,19 +9,26 @@ import type { RolledAhead } from '../../../run/watch/events.ts'
 import { makePace, type Pace } from './pace.ts'
 import { ageOfGroup, type VersionHistory } from './staleness.ts'
 
-/** How far rolling may run ahead of learning. */
-export interface FeedOptions<Data> {
-  readonly tasks: TaskStream<Data>
+/** What a step learns from, whoever makes it. */
+export interface FedOptions {
   /** Groups that a step learns from. */
   readonly tasksPerStep: number
-  /** Extra groups per group of a step, for those that filters empty or that grow too old. */
-  readonly refill: number
   /** How many steps old training data may be. */
   readonly maxStaleness: number
-  /** Most steps that rolling may be ahead; no more than `maxStaleness`. */
-  readonly lookAhead: number
   readonly onUpdate: OnUpdate
   readonly history: VersionHistory
+}
+
+/** Opens a feed of groups that others make, such as agents behind a gateway. */
+export type OpenFeed = (parts: RollParts, options: FedOptions) => Promise<Feed>
+
+/** How far rolling may run ahead of learning. */
+export interface FeedOptions<Data> extends FedOptions {
+  readonly tasks: TaskStream<Data>
+  /** Extra groups per group of a step, for those that filters empty or that grow too old. */
+  readonly refill: number
+  /** Most steps that rolling may be ahead; no more than `maxStaleness`. */
+  readonly lookAhead: number
   /** The first step that is fed, and the last. */
   readonly first: number
   readonly last: number

@@ -1,6 +1,6 @@
 import type { Group } from '../../../base/core/group.ts'
 import type { TrainerStep } from '../../../base/core/trainer.ts'
-import { attemptMeans } from '../../../base/math/attempts.ts'
+import { attemptMeans, succeeds } from '../../../base/math/attempts.ts'
 import { mean } from '../../../base/math/statistics.ts'
 import type { TaskOutcome } from '../../../run/tasks/sample-tasks.ts'
 import type { RolledAhead } from '../../../run/watch/events.ts'
@@ -47,7 +47,7 @@ export function outcomeOf({ task, members }: Group, successAt: number): TaskOutc
     members.map(({ tree, trajectory, reward }) => ({
       tree,
       share: trajectory.share,
-      value: Number(reward.total >= successAt),
+      value: Number(succeeds(reward.total, successAt)),
     })),
   )
   return { task, attempts: attempts.length, success: attempts.length === 0 ? 0 : mean(attempts) }
@@ -81,7 +81,7 @@ export function countGroups(groups: readonly Group[], successAt: number) {
   return {
     reward: sum(({ reward }) => reward.total) / count,
     ...rewardBySeat(groups),
-    success: sum(({ reward }) => Number(reward.total >= successAt)) / count,
+    success: sum(({ reward }) => Number(succeeds(reward.total, successAt))) / count,
     groups: groups.length,
     dropped: members.filter(member => member.dropped !== null).length,
     unscored: unscored.length,

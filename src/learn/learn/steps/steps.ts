@@ -9,7 +9,7 @@ import { seatsOf } from '../../../run/run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../../../run/run/roll-groups.ts'
 import { type ChangeWeights, learnStep } from '../learn-step.ts'
 import { seedFor, type TrainingPlan } from '../training-plan.ts'
-import { type Fed, openFeed } from './feed.ts'
+import { type Fed, type Feed, openFeed } from './feed.ts'
 import type { Bookkeeper } from './ledger.ts'
 import { stalenessOf, type VersionHistory } from './staleness.ts'
 import { countGroups, outcomeOf, type StepRecord } from './step-record.ts'
@@ -34,16 +34,18 @@ export interface Steps extends AsyncDisposable {
 }
 
 /** Takes steps: rolls for each of them, or learns from what is rolled meanwhile. */
-export function openSteps<Data>(
+export async function openSteps<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
   { trainer, signal, history, ledger, first }: Stepping,
-): Steps {
+): Promise<Steps> {
   const { maxStaleness = 0, lookAhead = maxStaleness, onUpdate = 'abort' } = plan
   const { clock = steadySeconds } = plan
   const last = plan.steps
   const far = { maxStaleness, lookAhead, onUpdate, history, first, last, clock }
-  const feed = maxStaleness > 0 ? openFeed(parts, { ...plan, ...far }) : undefined
+  const rolled = (): Feed | undefined =>
+    maxStaleness > 0 ? openFeed(parts, { ...plan, ...far }) : undefined
+  const feed = plan.feed ? await plan.feed(parts as RollParts, { ...plan, ...far }) : rolled()
   const inTurn = async (step: number): Promise<Fed> => {
     return { groups: await rollStep(step, plan, parts), refused: [], stale: [] }
   }

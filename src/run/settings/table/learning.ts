@@ -138,6 +138,12 @@ export const learning = {
     'Added to the advantage of successful tokens for each nat they gain under the task’s oracle prompt',
     { argument: 'C', default: 0, commands: ['train'], usedIn: 'run' },
   ),
+  /** Whether it learns from agents elsewhere, who come to a gateway, instead of rolling tasks itself. */
+  gateway: setting(
+    () => z.boolean(),
+    'Learn from agents that come to a gateway, instead of rolling tasks: they open attempts, and close them with rewards',
+    { commands: ['train'], usedIn: 'run', functions: [], inCode: '`espalier gateway` in code' },
+  ),
   /** How many steps old training data may be; 0 rolls and learns in turn. */
   maxStaleness: setting(
     () => z.int().min(0),

@@ -1,5 +1,5 @@
-import type { Interval } from './intervals.ts'
-import { deviation, mean, type Numbers } from './statistics.ts'
+import type { Interval } from '../intervals.ts'
+import { deviation, mean, type Numbers } from '../statistics.ts'
 import { studentBelow, studentQuantile } from './student.ts'
 
 /** What paired differences say of their mean. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { random, seedOf } from '../random.ts'
 import { detectableDifference, holm, pairedDifference } from './paired.ts'
-import { random, seedOf } from './random.ts'
 import { studentBelow, studentQuantile } from './student.ts'
 
 describe('Student’s distribution', () => {
