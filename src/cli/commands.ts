@@ -38,7 +38,8 @@ const commands: Readonly<Record<string, ListedCommand>> = {
     load: async () => (await import('./commands/eval.ts')).evalCommand,
   },
   survey: {
-    summary: 'Can this policy learn this task here? Success, contrast, cost and advice, before training',
+    summary:
+      'Can this policy learn this task here? Success, contrast, cost and advice, before training',
     load: async () => (await import('./commands/survey.ts')).surveyCommand,
   },
   experiment: {

@@ -9,11 +9,42 @@ import type { Command, Invocation } from '../command.ts'
 
 /** The settings of attempts; what is learned with, kept or watched is another's. */
 const taken: readonly SettingName[] = [
-  ...(['policy', 'environment', 'tasks', 'split', 'group', 'shots', 'demonstrations', 'seed'] as const),
+  ...([
+    'policy',
+    'environment',
+    'tasks',
+    'split',
+    'group',
+    'shots',
+    'demonstrations',
+    'seed',
+  ] as const),
   ...(['temperature', 'topP', 'topK', 'minP', 'stop', 'reward'] as const),
-  ...(['maxTurns', 'maxRolloutTokens', 'maxContext', 'maxNewTokens', 'maxSeconds', 'onLength'] as const),
-  ...(['model', 'servedModel', 'keyVariable', 'offline', 'hub', 'toolFormat', 'reasoningFormat'] as const),
-  ...(['templateVariables', 'toolInstruction', 'concurrency', 'retries', 'deadline', 'judge'] as const),
+  ...([
+    'maxTurns',
+    'maxRolloutTokens',
+    'maxContext',
+    'maxNewTokens',
+    'maxSeconds',
+    'onLength',
+  ] as const),
+  ...([
+    'model',
+    'servedModel',
+    'keyVariable',
+    'offline',
+    'hub',
+    'toolFormat',
+    'reasoningFormat',
+  ] as const),
+  ...([
+    'templateVariables',
+    'toolInstruction',
+    'concurrency',
+    'retries',
+    'deadline',
+    'judge',
+  ] as const),
 ]
 
 /** Says what a policy makes of an environment before anything is trained. */
@@ -55,15 +86,35 @@ async function runSurvey(invocation: Invocation): Promise<number> {
   return 0
 }
 
-const columns = ['examples', 'success (95 %)', 'greedy', 'contrast', 'tokens', 'turns', 'fails: form, strategy']
+const columns = [
+  'examples',
+  'success (95 %)',
+  'greedy',
+  'contrast',
+  'tokens',
+  'turns',
+  'fails: form, strategy',
+]
 const widths = [10, 22, 9, 10, 9, 7, 22]
 
 const row = (cells: readonly string[]): string =>
-  cells.map((cell, index) => cell.padEnd(widths[index]!)).join('').trimEnd()
+  cells
+    .map((cell, index) => cell.padEnd(widths[index]!))
+    .join('')
+    .trimEnd()
 
 const headLine = row(columns)
 
-function armLine({ shots, success, interval, greedy, contrast, tokens, turns, fails }: SurveyArm): string {
+function armLine({
+  shots,
+  success,
+  interval,
+  greedy,
+  contrast,
+  tokens,
+  turns,
+  fails,
+}: SurveyArm): string {
   return row([
     String(shots),
     `${percent(success)} (${percent(interval.low)} to ${percent(interval.high)})`,
@@ -80,8 +131,18 @@ function adviceLines({ arms, advice, policy }: Survey, values: Settings): readon
   const example = arms.at(-1)!.example
   const asked = ['--policy', policy, '--environment', String(values.environment)]
   const shown = shots > 0 ? ['--shots', String(shots)] : []
-  const from = values.demonstrations === undefined || shots === 0 ? [] : ['--demonstrations', String(values.demonstrations)]
-  const more = ['--group', String(group), '--learning-rate', String(learningRate), '--steps', String(steps)]
+  const from =
+    values.demonstrations === undefined || shots === 0
+      ? []
+      : ['--demonstrations', String(values.demonstrations)]
+  const more = [
+    '--group',
+    String(group),
+    '--learning-rate',
+    String(learningRate),
+    '--steps',
+    String(steps),
+  ]
   return [
     ...(example === undefined ? [] : [`a failed attempt ended with: ${example}`]),
     `${verdict}. Groups of ${group} would have contrast in ${percent(contrast)}; ${steps} steps of 8 groups take about ` +

@@ -57,11 +57,13 @@ function contrastOf(perTask: readonly number[], size: number): number {
 function verdictOf({ success, fails, shots }: SurveyArm, contrast: number): string {
   if (success >= 0.95) return 'it can do this already: there is little left to learn'
   if (success === 0) {
-    const help = shots === 0 ? 'show examples (--shots 2 --demonstrations FILE)' : 'show more examples'
+    const help =
+      shots === 0 ? 'show examples (--shots 2 --demonstrations FILE)' : 'show more examples'
     return fails.format > fails.strategy
       ? `never solved, mostly for its form: ${help}`
       : `never solved, though its form is right: make the task easier, or ${help}`
   }
-  if (contrast < 0.2) return 'seldom solved: few groups have contrast, so that most attempts teach nothing'
+  if (contrast < 0.2)
+    return 'seldom solved: few groups have contrast, so that most attempts teach nothing'
   return 'worth training'
 }

@@ -69,7 +69,7 @@ export async function survey<Data>(
   const ways: readonly RollParts<Data>[] = examples ? [plain, parts] : [plain]
   const arms: SurveyArm[] = []
   for (const way of ways) {
-    const arm = await measureArm(tasks, way, group)
+    const arm = await measureArm(tasks, { ...way, group }, shownTurns(examples))
     arms.push(arm)
     onArm?.(arm)
   }
@@ -86,10 +86,10 @@ export async function survey<Data>(
 async function measureArm<Data>(
   tasks: TaskSource<Data>,
   parts: RollParts<Data>,
-  group: number,
+  shown: number,
 ): Promise<SurveyArm> {
   const started = performance.now()
-  const drawn = await collect(tasks, { ...parts, group })
+  const drawn = await collect(tasks, parts)
   const seconds = (performance.now() - started) / 1000
   const greedy = await collect(tasks, {
     ...parts,
@@ -99,7 +99,7 @@ async function measureArm<Data>(
   const members = drawn.flatMap(each => each.members)
   const solved = members.filter(isSolved)
   const failed = members.filter(member => !isSolved(member))
-  const fewest = fewestTurns(parts, solved)
+  const fewest = Math.min(shown, ...solved.map(({ trajectory }) => trajectory.turns.length))
   const [format, strategy] = split(failed, ({ trajectory }) => hasFailedInForm(trajectory, fewest))
   const worse = format.length >= strategy.length ? format : strategy
   const example = worse[0] && lastWords(worse[0].trajectory)
@@ -142,17 +142,19 @@ async function collect<Data>(
   const attempted = groups.some(({ members }) => members.length > 0)
   const reason = groups.flatMap(({ unscored }) => unscored)[0]?.outcome
   if (!attempted && reason) {
-    throw new Error(`no attempt could be scored: ${'message' in reason ? reason.message : reason.by}`)
+    throw new Error(
+      `no attempt could be scored: ${'message' in reason ? reason.message : reason.by}`,
+    )
   }
   return groups
 }
 
-/** The fewest turns in which the task was solved, by the policy or by the examples. */
-function fewestTurns({ examples }: Pick<RollParts, 'examples'>, solved: readonly Member[]): number {
-  const shown = (examples?.now.pool ?? []).map(
+/** The fewest turns in which an example solves its task; infinitely many without examples. */
+function shownTurns(examples: RollParts['examples']): number {
+  const turns = (examples?.now.pool ?? []).map(
     ({ messages }) => messages.filter(({ role }) => role === 'assistant').length,
   )
-  return Math.min(...solved.map(({ trajectory }) => trajectory.turns.length), ...shown)
+  return Math.min(...turns)
 }
 
 /**
