@@ -1,4 +1,4 @@
-// Runs golden files under a folder laid out like `golden/`: `npm run golden -- DIR [--only NAME,…] [--templates DIR] [--tau-bench CHECKOUT] [--tau2-bench CHECKOUT]`.
+// Runs golden files under a folder laid out like `golden/`: `npm run golden -- DIR [--only NAME,…] [--templates DIR] [--tau-bench CHECKOUT] [--tau2-bench CHECKOUT] [--smollm2 DIR]`.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -13,6 +13,7 @@ const { values, positionals } = parseArgs({
     templates: { type: 'string' },
     'tau-bench': { type: 'string' },
     'tau2-bench': { type: 'string' },
+    smollm2: { type: 'string' },
   },
 })
 const root = positionals[0]
@@ -52,6 +53,7 @@ for (const name of files) {
     templates,
     tauBench: values['tau-bench'],
     tau2Bench: values['tau2-bench'],
+    smollm2: values.smollm2,
     root,
   })
   for (const failure of result.failures.slice(0, 10)) console.error(`  ${name}: ${failure}`)

@@ -1,7 +1,7 @@
 import { random, seedOf } from '../src/base/math/random.ts'
 import { Heap } from '../src/learn/model/engine/heap.ts'
-import { initialise, tensorPlaces } from '../src/learn/model/engine/parameters.ts'
-import { makePlan } from '../src/learn/model/engine/plan.ts'
+import { initialise } from '../src/learn/model/engine/parameters.ts'
+import { makePlan, takeWhole } from '../src/learn/model/engine/plan.ts'
 import { Threads } from '../src/learn/model/engine/threads.ts'
 import { Trainer } from '../src/learn/model/engine/trainer.ts'
 import { type CompiledKernels, instantiate } from '../src/learn/model/engine/webassembly.ts'
@@ -30,20 +30,21 @@ export async function openTrainer(
   const heap = new Heap()
   const exports = instantiate(module, heap.memory)
   const shape = { ...tinyShape, context }
-  const plan = makePlan(heap, exports, { shape, threads: 1, cacheBytes: 0 })
+  const plan = makePlan(heap, exports, { shape, threads: 1, cacheBytes: 0, type: 'f32' })
   const file = new URL(import.meta.url)
   const threads = new Threads(heap, exports, { count: 1, file, module })
   const trainer = new Trainer({ heap, plan, kernels: exports, threads, keptBudget })
-  const array = (address: number) =>
-    heap.f32.subarray(address / 4, address / 4 + plan.parameterCount)
-  const parameters = array(plan.parameters)
-  initialise(parameters, shape, 3)
+  const arrays = takeWhole(heap, shape)
+  trainer.train(arrays)
+  const array = (address: number) => heap.f32.subarray(address / 4, address / 4 + arrays.count)
+  const parameters = array(arrays.values)
+  initialise(parameters, arrays.places, 3)
   // Norms away from 1, so that a norm's weight that is forgotten somewhere shows.
   const draw = random(seedOf('norms'))
-  for (const place of tensorPlaces(shape)) {
+  for (const place of arrays.places) {
     if (place.kind !== 'norm') continue
     for (let at = 0; at < shape.width; at++) parameters[place.offset + at] = 0.5 + draw()
   }
   trainer.pack()
-  return { trainer, parameters, gradient: array(plan.gradient) }
+  return { trainer, parameters, gradient: array(arrays.gradient) }
 }

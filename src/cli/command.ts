@@ -14,7 +14,7 @@ export interface OwnFlag {
 
 /** What a command is called with. */
 export interface Invocation {
-  readonly words: readonly string[]
+  readonly positionals: readonly string[]
   /** Settings given as flags, checked. */
   readonly flags: SettingsInput
   /** The command's own flags as they were written; a switch that was given is ''. */
@@ -48,8 +48,8 @@ export interface Command {
   readonly own?: Readonly<Record<string, OwnFlag>>
   /** Set if an interruption leaves nothing behind: what it makes is written at its end. */
   readonly keepsNothing?: boolean
-  /** How many words it takes: at least, at most. */
-  readonly words: readonly [number, number]
+  /** How many positional arguments it takes: at least, at most. */
+  readonly positionalCount: readonly [number, number]
   /** Gives the exit code: 0 done, 1 failed. */
   run(invocation: Invocation): Promise<number>
 }

@@ -77,25 +77,27 @@ export class Ending {
   }
 
   #onRejection(reason: unknown): void {
-    const what = inWords(reason)
-    if (this.#told.has(what) || this.#told.size > mostTold) return
-    this.#told.add(what)
+    const rejection = inWords(reason)
+    if (this.#told.has(rejection) || this.#told.size > mostTold) return
+    this.#told.add(rejection)
     if (this.#told.size > mostTold) {
       this.#options.tell('WARNING further rejected promises that nobody waits for are not told.')
       return
     }
     this.#options.tell(
-      `WARNING a promise was rejected that nobody waits for: ${what}. It belongs to no attempt; the command goes on.`,
+      `WARNING a promise was rejected that nobody waits for: ${rejection}. It belongs to no attempt; the command goes on.`,
     )
   }
 
   #onException(error: unknown): void {
     const { stop, tell } = this.#options
-    const what = inWords(error)
+    const exception = inWords(error)
     if (this.#hasBroken) return
     this.#hasBroken = true
-    tell(`espalier: an exception that nobody catches: ${what}; stopping, what is finished is kept`)
-    stop.abort(new Error(`stopped by ${what}`))
+    tell(
+      `espalier: an exception that nobody catches: ${exception}; stopping, what is finished is kept`,
+    )
+    stop.abort(new Error(`stopped by ${exception}`))
     setTimeout(() => this.leave(1), lastSeconds.stopped * 1000).unref()
   }
 }

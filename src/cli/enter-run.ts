@@ -22,7 +22,11 @@ export interface EnteredRun {
  * Reads a run's settings and changes to the folder that their relative paths start from. If that is another
  * one, paths of what is read and written are absolute, so that hints work where the command was called.
  */
-export async function enterRun({ words, flags, terminal }: Invocation): Promise<EnteredRun> {
+export async function enterRun({
+  positionals: words,
+  flags,
+  terminal,
+}: Invocation): Promise<EnteredRun> {
   const [given] = words as readonly [string]
   const calledIn = process.cwd()
   const manifest = await readManifest(given)

@@ -47,7 +47,7 @@ describe('a list', () => {
 describe('a flag with no- before its name', () => {
   it('turns off every switch of every command, and the help of that command says so', () => {
     for (const command of commands) {
-      const words = Array.from({ length: command.words[0] }, () => 'x')
+      const words = Array.from({ length: command.positionalCount[0] }, () => 'x')
       for (const name of command.settings.filter(isSwitch)) {
         const { flags } = readFlags(command, [...words, `--no-${flagOf(name)}`])
         expect(flags[name], `${command.name} --no-${flagOf(name)}`).toBe(false)

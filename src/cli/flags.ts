@@ -37,7 +37,7 @@ export function isEmpty(value: unknown): boolean {
 /** What was written on the command line, read by the table of settings. */
 export type ReadFlags = Pick<
   Invocation,
-  'words' | 'flags' | 'own' | 'lists' | 'json' | 'config' | 'profile'
+  'positionals' | 'flags' | 'own' | 'lists' | 'json' | 'config' | 'profile'
 > & {
   readonly help: boolean
 }
@@ -58,7 +58,7 @@ export function readFlags(command: Command, argv: readonly string[]): ReadFlags 
     else own[name] = value === true ? '' : (value as string | undefined)
   }
   return {
-    words: positionals,
+    positionals,
     flags: readSettings(values, names),
     own,
     lists,
@@ -142,7 +142,7 @@ function refuseUnknown(command: Command, argv: readonly string[], known: readonl
 }
 
 function checkWords(command: Command, words: readonly string[], isHelp: boolean): void {
-  const [least, most] = command.words
+  const [least, most] = command.positionalCount
   if (isHelp || (words.length >= least && words.length <= most)) return
   const problem = words.length < least ? missing(words) : `unexpected "${words[most]}"`
   throw new MisuseError(`${problem}. Usage: espalier ${command.name} ${command.usage}`)

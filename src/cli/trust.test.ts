@@ -70,7 +70,7 @@ it('H8: a terminal is asked, and only a yes is one', async () => {
   const use = { values: { environment: './world.ts' }, samples: false }
   const questions: string[] = []
   const invocation = (answer: boolean) => ({
-    ...{ words: [run], flags: {}, own: {}, lists: {}, json: false },
+    ...{ positionals: [run], flags: {}, own: {}, lists: {}, json: false },
     ...{ config: undefined, profile: undefined, signal: new AbortController().signal },
     terminal: {
       ...{ print: () => {}, tell: () => {}, status: () => {}, isLive: true, isColoured: false },

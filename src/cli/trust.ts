@@ -69,10 +69,10 @@ export async function trustRun(run: string, use: Use, invocation: Invocation): P
   const { own, flags, terminal } = invocation
   const named = own.trust === undefined ? namedByRun(use, flags) : []
   if (named.length === 0) return
-  const what = `${run} names code, programs or servers: ${named.join(', ')}`
-  if (await terminal.ask?.(`${what}. They get what you may do here. Trust them?`)) return
+  const reason = `${run} names code, programs or servers: ${named.join(', ')}`
+  if (await terminal.ask?.(`${reason}. They get what you may do here. Trust them?`)) return
   throw new MisuseError(
-    `${what}. If you trust ${named.length > 1 ? 'them' : 'it'}, add --trust, or name ${named[0]} yourself: ${flagNaming(use.values, named[0]!)}`,
+    `${reason}. If you trust ${named.length > 1 ? 'them' : 'it'}, add --trust, or name ${named[0]} yourself: ${flagNaming(use.values, named[0]!)}`,
   )
 }
 

@@ -14,6 +14,8 @@ export interface GoldenOptions {
   readonly tauBench: string | undefined
   /** A tau2-bench checkout, if the caller has one. */
   readonly tau2Bench: string | undefined
+  /** The folder of SmolLM2-135M-Instruct in bf16, if the caller has one. */
+  readonly smollm2?: string | undefined
   /** The golden folder itself. */
   readonly root: string
 }

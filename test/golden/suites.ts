@@ -1,6 +1,7 @@
 import { imagesSuite } from './images.ts'
 import { mathSuite } from './math.ts'
 import { parsersSuite } from './parsers.ts'
+import { smollm2Suite } from './smollm2.ts'
 import type { GoldenSuite } from './suite.ts'
 import { tauBenchSuite } from './tau-bench.ts'
 import { tau2Suite } from './tau2.ts'
@@ -16,4 +17,5 @@ export const suites: readonly GoldenSuite[] = [
   templatesSuite,
   tokenizersSuite,
   imagesSuite,
+  smollm2Suite,
 ]

@@ -26,6 +26,30 @@ print(raw, compared)`
     expect(python(code)).toBe('[1.0, 1.0, 0.0, 0.5] [0.5, 0.5, -0.5, 0.25]')
   })
 
+  it('verl and SkyRL get no log-probability that was not there', () => {
+    const code = `
+import espalier_verl, espalier_skyrl
+def row(logprobs):
+    return dict(prompt_ids=[1], response_ids=[2, 3], response_mask=[1, 1], response_logprobs=logprobs,
+                token_level_scores=[0, 1], advantages=[1, 1], espalier=dict(trajectory="t"))
+known, none = row([-0.5, -0.25]), row(None)
+print(espalier_verl.padded([known, known], 1, 3, 0)["rollout_log_probs"][0])
+print("rollout_log_probs" in espalier_verl.padded([none, none], 1, 3, 0))
+entry = lambda logprobs: dict(rollout_logprobs=logprobs)
+for mixed in (lambda: espalier_verl.padded([known, none], 1, 3, 0),
+              lambda: espalier_skyrl.to_generator_output([entry([0.0]), entry(None)], dict)):
+    try:
+        mixed()
+    except ValueError as error:
+        print(error)`
+    expect(python(code).split('\n')).toEqual([
+      '[-0.5, -0.25, 0.0]',
+      'False',
+      expect.stringMatching(/^some rows have log-probabilities and others have none/),
+      expect.stringMatching(/^some rows have log-probabilities and others have none/),
+    ])
+  })
+
   it('verl’s estimator refuses batches that bring no advantages, as the agent loop’s do', () => {
     const code = `
 from types import SimpleNamespace as Made

@@ -104,12 +104,12 @@ export function selectRows<T extends TokenBatch>(batch: T, rows: readonly number
     if (!ArrayBuffer.isView(value) || key === 'trajectoryWeights') return [key, value]
     const values = value as Float64Array
     checkLength(batch, key, values)
-    const taken = new (values.constructor as typeof Float64Array)(offsets.at(-1)!)
+    const selected = new (values.constructor as typeof Float64Array)(offsets.at(-1)!)
     rows.forEach((row, index) => {
       const own = values.subarray(batch.offsets[row]!, batch.offsets[row + 1]!)
-      taken.set(own, offsets[index]!)
+      selected.set(own, offsets[index]!)
     })
-    return [key, taken]
+    return [key, selected]
   })
   return Object.fromEntries(cut) as T
 }

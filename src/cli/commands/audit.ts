@@ -22,12 +22,12 @@ export const auditCommand: Command = {
       argument: 'T',
     },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runAudit,
 }
 
 async function runAudit(invocation: Invocation): Promise<number> {
-  const { words, own, json, terminal, signal } = invocation
+  const { positionals: words, own, json, terminal, signal } = invocation
   const { policy: uri } = own
   if (!uri) throw new MisuseError('audit needs --policy URI')
   const tolerance = own.tolerance === undefined ? undefined : Number(own.tolerance)

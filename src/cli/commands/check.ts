@@ -25,12 +25,12 @@ export const checkCommand: Command = {
       argument: 'N',
     },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runCheck,
 }
 
 async function runCheck(invocation: Invocation): Promise<number> {
-  const { words, own } = invocation
+  const { positionals: words, own } = invocation
   const seconds = readSeconds(own.seconds)
   const environment = await openEnvironmentNamed(words[0]!)
   try {
@@ -48,7 +48,7 @@ function readSeconds(written: string | undefined): number {
 
 async function check(
   environment: Environment,
-  { words, flags, terminal, json, signal }: Invocation,
+  { positionals: words, flags, terminal, json, signal }: Invocation,
   seconds: number,
 ): Promise<number> {
   const { tasks: source = taskCount, seed = 1, split, model } = flags

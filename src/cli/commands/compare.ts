@@ -29,11 +29,16 @@ export const compareCommand: Command = {
       argument: 'REWARD',
     },
   },
-  words: [2, 100],
+  positionalCount: [2, 100],
   run: runCompare,
 }
 
-async function runCompare({ words, own, terminal, json }: Invocation): Promise<number> {
+async function runCompare({
+  positionals: words,
+  own,
+  terminal,
+  json,
+}: Invocation): Promise<number> {
   const limit = readNumber('fail-below', own['fail-below'])
   const successAt = readNumber('success-at', own['success-at'])
   const options = successAt === undefined ? {} : { successAt }

@@ -32,7 +32,7 @@ export const demoCommand: Command = {
     ...['maxStaleness', 'onUpdate', 'out'],
   ] as const,
   defaults,
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runDemoCommand,
 }
 

@@ -39,12 +39,12 @@ export const doctorCommand: Command = {
   own: {
     conversations: { help: 'How many random conversations to play (default: 40)', argument: 'N' },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runDoctor,
 }
 
 async function runDoctor(invocation: Invocation): Promise<number> {
-  const { words, terminal, json, signal, own } = invocation
+  const { positionals: words, terminal, json, signal, own } = invocation
   const { values } = await resolveSettings(invocation)
   const key = process.env[values.keyVariable]
   const examination = await examineModel(words[0]!, {

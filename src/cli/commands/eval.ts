@@ -37,7 +37,7 @@ export const evalCommand: Command = {
   settings: settingsOf('eval'),
   readsConfig: true,
   own: dryRunFlag,
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runEval,
 }
 

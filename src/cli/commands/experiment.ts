@@ -36,11 +36,17 @@ export const experimentCommand: Command = {
     },
     'dry-run': { help: 'Tries one step, says what the experiment will take, and runs nothing' },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runExperiment,
 }
 
-async function runExperiment({ words, own, terminal, signal, json }: Invocation): Promise<number> {
+async function runExperiment({
+  positionals: words,
+  own,
+  terminal,
+  signal,
+  json,
+}: Invocation): Promise<number> {
   const file = words[0]!
   const design = await readDesignFile(file)
   const out = own.out ?? join('experiments', basename(file, extname(file)))

@@ -35,12 +35,12 @@ export const forkCommand: Command = {
     edit: { help: 'A text that begins the turn, or replaces the rest of it', argument: 'FILE' },
     trust: trustFlag,
   },
-  words: [2, 2],
+  positionalCount: [2, 2],
   run: runFork,
 }
 
 async function runFork(invocation: Invocation): Promise<number> {
-  const { words, own, flags, terminal, signal, json } = invocation
+  const { positionals: words, own, flags, terminal, signal, json } = invocation
   if (own.at === undefined) throw new MisuseError('fork needs --at TURN or --at tTOKEN')
   const at = readPlace(own.at)
   const samples = readSamples(own.samples)

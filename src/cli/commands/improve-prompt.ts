@@ -41,7 +41,7 @@ export const improvePromptCommand: Command = {
       help: 'Trains the weights from the better prompt, and reports what each bought',
     },
   },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runImprovePrompt,
 }
 

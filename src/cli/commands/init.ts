@@ -16,11 +16,11 @@ export const initCommand: Command = {
     'no server, and a test with a scripted policy. Files that are already there are never changed.',
   examples: ['espalier init pears && cd pears && npx espalier roll --profile laptop'],
   settings: [],
-  words: [0, 1],
+  positionalCount: [0, 1],
   run: runInit,
 }
 
-async function runInit({ words, terminal, json }: Invocation): Promise<number> {
+async function runInit({ positionals: words, terminal, json }: Invocation): Promise<number> {
   const folder = words[0] ?? '.'
   const files = initFiles(
     basename(resolve(folder))
@@ -31,9 +31,9 @@ async function runInit({ words, terminal, json }: Invocation): Promise<number> {
     throw new MisuseError(`${folder} is a file: name a folder`)
   }
   if (isRun(folder)) throw new MisuseError(`${folder} holds a run: name an empty folder`)
-  const taken = Object.keys(files).filter(name => existsSync(join(folder, name)))
-  if (taken.length > 0) {
-    throw new MisuseError(`${folder} already has ${taken.join(', ')}: name an empty folder`)
+  const existing = Object.keys(files).filter(name => existsSync(join(folder, name)))
+  if (existing.length > 0) {
+    throw new MisuseError(`${folder} already has ${existing.join(', ')}: name an empty folder`)
   }
   await openNamed(folder, () => mkdir(folder, { recursive: true }))
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)

@@ -37,7 +37,7 @@ export const resumeCommand: Command = {
     'cluster',
   ],
   own: { trust: trustFlag, ...gatewayFlags },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runResume,
 }
 
@@ -57,7 +57,7 @@ async function runResume(invocation: Invocation): Promise<number> {
   if (status === 'finished' && !(await reopens(run, manifest, invocation))) {
     const lost = await writeLost(run, kind, values)
     const rest = lost.length > 0 ? `${lost.join(' and ')} written now` : 'nothing is left to do'
-    invocation.terminal.tell(`${invocation.words[0]} is finished; ${rest}`)
+    invocation.terminal.tell(`${invocation.positionals[0]} is finished; ${rest}`)
     return 0
   }
   const goOn = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined

@@ -23,7 +23,7 @@ export const rollCommand: Command = {
   settings: settingsOf('roll'),
   readsConfig: true,
   own: dryRunFlag,
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runRoll,
 }
 

@@ -61,7 +61,7 @@ export const scoreCommand: Command = {
     'dry-run': { help: 'Show what would change; keeps nothing' },
     trust: trustFlag,
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runScore,
 }
 

@@ -54,7 +54,7 @@ export const showCommand: Command = {
     task: { help: 'Only groups of the task with this id, or with this in it', argument: 'TEXT' },
     limit: { help: `How many of the newest groups (default: ${usualLimit})`, argument: 'N' },
   },
-  words: [1, 2],
+  positionalCount: [1, 2],
   run: runShow,
 }
 
@@ -62,7 +62,7 @@ export const showCommand: Command = {
 const ofTrajectories = ['tokens', 'as-seen', 'model'] as const
 
 async function runShow(invocation: Invocation): Promise<number> {
-  const [run, id] = invocation.words
+  const [run, id] = invocation.positionals
   refuseUnused(invocation)
   if (invocation.own.report !== undefined) return await showReport(run!, invocation)
   await using reader = await openRunReader(run!)
@@ -73,7 +73,7 @@ async function runShow(invocation: Invocation): Promise<number> {
 }
 
 /** Refuses flags that would be ignored: they say something of what is not shown. */
-function refuseUnused({ own, words }: Invocation): void {
+function refuseUnused({ own, positionals: words }: Invocation): void {
   const given = (names: readonly string[]): string | undefined =>
     names.find(name => own[name] !== undefined)
   const ofGroups = given([...choices, 'limit'])
@@ -133,7 +133,7 @@ async function showRun(run: string, reader: RunReader, invocation: Invocation): 
 }
 
 async function showOne(reader: RunReader, id: string, invocation: Invocation): Promise<number> {
-  const shown = await findShown(reader, invocation.words[0]!, id)
+  const shown = await findShown(reader, invocation.positionals[0]!, id)
   if (shown.kind === 'trajectory') await showTrajectory(shown.member, invocation)
   else {
     const unused = ofTrajectories.find(name => invocation.own[name] !== undefined)
@@ -225,7 +225,11 @@ async function showTrajectory(member: Weighted | Unscored, invocation: Invocatio
 }
 
 /** Turns ids into text: by the named model, or the run's where its files are on this machine. */
-async function rendererOf({ own, words, terminal }: Invocation): Promise<Renderer | undefined> {
+async function rendererOf({
+  own,
+  positionals: words,
+  terminal,
+}: Invocation): Promise<Renderer | undefined> {
   if (own.model !== undefined) return await openRenderer(own.model)
   const model = runModelOf(await readManifest(words[0]!))
   try {

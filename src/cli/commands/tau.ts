@@ -11,11 +11,11 @@ export const tauCommand: Command = {
     'Run it with: espalier eval --environment tau:retail,root=DIR --results FILE',
   examples: ['espalier tau pack ~/tau-bench tau-data'],
   settings: [],
-  words: [3, 3],
+  positionalCount: [3, 3],
   run: runTau,
 }
 
-async function runTau({ words, terminal, json }: Invocation): Promise<number> {
+async function runTau({ positionals: words, terminal, json }: Invocation): Promise<number> {
   const [verb, checkout, folder] = words
   if (verb !== 'pack') throw unknownVerb('tau', verb, ['pack'])
   const domains = await openNamed(undefined, () => packTau(checkout!, folder!))

@@ -53,7 +53,7 @@ export const teachCommand: Command = {
     layers: { help: 'Layers of the model (default: auto)', argument: 'N|auto' },
   },
   keepsNothing: true,
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runTeach,
 }
 

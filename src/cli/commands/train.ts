@@ -32,7 +32,7 @@ export const trainCommand: Command = {
   settings: settingsOf('train'),
   readsConfig: true,
   own: { ...dryRunFlag, ...gatewayFlags },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runTrain,
 }
 

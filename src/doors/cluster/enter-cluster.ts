@@ -21,7 +21,7 @@ interface Entering {
   readonly tell?: (line: string) => void
 }
 
-/** Connects with the database of a cluster, and starts one where it is a local one. */
+/** Connects with the database of a cluster, and starts one if it is a local one. */
 export async function enterCluster(
   parts: RollParts,
   { where, config, out, tell = () => {} }: Entering,

@@ -24,7 +24,7 @@ export function fingerprintOf(config: SettingsInput): Fingerprint {
   }
 }
 
-/** What differs here from there, in words; nothing where nothing does. */
+/** What differs here from there, in words; nothing if nothing does. */
 export function differences(there: Fingerprint, here: Fingerprint): readonly string[] {
   return Object.keys({ ...there, ...here })
     .filter(name => there[name] !== here[name])

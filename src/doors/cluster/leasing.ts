@@ -125,7 +125,7 @@ export class Leasing {
     )
   }
 
-  /** Writes a result; refused where the lease is no longer this worker's. */
+  /** Writes a result; refused if the lease is no longer this worker's. */
   finish(leased: Leased, bytes: Buffer): Promise<boolean> {
     return new Promise((resolve, reject) => this.#results.add({ leased, bytes, resolve, reject }))
   }
@@ -234,7 +234,7 @@ export class Leasing {
     return row
   }
 
-  /** The weights of a run, where it has some of its own. */
+  /** The weights of a run, if it has some of its own. */
   async weights(run: string): Promise<Buffer | null> {
     const [row] = await this.#database.query<{ weights: Buffer | null }>(
       'SELECT weights FROM espalier.run WHERE id = $1',

@@ -32,7 +32,7 @@ export async function makeFolder(folder: string): Promise<void> {
   await chmod(folder, isRoot() ? 0o711 : 0o700)
 }
 
-/** The file of a folder that says which run folder it belongs to; `null` where there is none. */
+/** The file of a folder that says which run folder it belongs to; `null` if there is none. */
 const ownerFile = 'run.json'
 
 /** Makes the folder of a run's server and writes down whose it is. */
@@ -92,7 +92,7 @@ const lockOf = (folder: string): string => join(folder, 'server.lock')
 /** Minutes in which the server of a folder that was just made may not have locked it yet. */
 const freshMinutes = 10
 
-/** Removes what servers that were killed have left behind, where no run can go on with it. */
+/** Removes what servers that were killed have left behind, if no run can go on with it. */
 export async function sweepFolders(among = temporaryFolder(), now = Date.now()): Promise<void> {
   const names = await readdir(among).catch(() => [])
   for (const name of names) {

@@ -93,7 +93,7 @@ export interface ServerOptions {
   readonly signal?: AbortSignal
 }
 
-/** Starts a server over the data in a folder, which is made where there is none. */
+/** Starts a server over the data in a folder, which is made if there is none. */
 export async function openLocalServer(
   folder: string,
   { port = 0, host = '127.0.0.1', signal = new AbortController().signal }: ServerOptions = {},

@@ -71,7 +71,7 @@ export function openRunRow(database: Database, run: string, coordinator: string)
       )
       return row!.count
     },
-    /** Lets workers go on, under these weights where they have changed. */
+    /** Lets workers go on, under these weights if they have changed. */
     async resume(version: number | undefined, weights: Uint8Array | undefined): Promise<void> {
       await database.query(
         `WITH resumed AS (

@@ -41,7 +41,7 @@ export class RunsServed implements AsyncDisposable {
     this.#serving = serving
   }
 
-  /** Opens a run where it is new, and pauses, resumes and changes weights as it says. */
+  /** Opens a run if it is new, and pauses, resumes and changes weights as it says. */
   async follow(state: RunState): Promise<ServedRun | undefined> {
     const { id, epoch } = state
     const known = this.#runs.get(id) ?? { opening: this.#open(id), isPaused: false, epoch: -1 }

@@ -93,7 +93,7 @@ export async function migrate(database: Database, wanted = schemaVersion): Promi
   )
 }
 
-/** The version that the database has; 0 where there is none. */
+/** The version that the database has; 0 if there is none. */
 async function versionOf(database: Database): Promise<number> {
   const [known] = await database.query<{ found: boolean }>(
     "SELECT to_regclass('espalier.migration') IS NOT NULL AS found",

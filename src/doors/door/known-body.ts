@@ -55,7 +55,7 @@ export class BodyReader {
     return Buffer.concat([...known, ...this.#rest]).toString('utf8')
   }
 
-  /** Reads the body; `known` is what the next one can begin with, where it has such a list. */
+  /** Reads the body; `known` is what the next one can begin with, if it has such a list. */
   read(readJson: ReadJson): { readonly value: unknown; readonly known?: KnownBody } {
     const bytes = this.#whole()
     const { list, open, ends, entries } = this.#before ?? nothing

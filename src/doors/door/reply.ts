@@ -4,7 +4,7 @@ import { withoutSecretsInJson } from '../../base/core/process/secrets.ts'
 const json = 'application/json; charset=utf-8'
 const plain = 'text/plain; charset=utf-8'
 
-/** An answer in the making: its head is written once, together with the body where that is whole. */
+/** An answer in the making: its head is written once, together with the body if that is whole. */
 export class Reply {
   readonly raw: ServerResponse
   /** The status of what a handler returns. */

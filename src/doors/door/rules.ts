@@ -106,7 +106,7 @@ export function answerPreflight(
   return true
 }
 
-/** Throws unless the request brings the token of the door, where it has one. */
+/** Throws unless the request brings the token of the door, if it has one. */
 export function checkToken(head: RequestHead, reply: Reply, options: DoorOptions): void {
   const { token, tokenOf = ({ headers }) => bearerOf(headers) } = options
   if (token === undefined) return

@@ -169,7 +169,7 @@ export class Attempts implements AsyncDisposable {
     this.#options.disk?.check()
   }
 
-  /** Opens an attempt, or throws where there are too many or its id is taken. */
+  /** Opens an attempt, or throws if there are too many or its id is taken. */
   open(opening: Opening): GatewayAttempt {
     const { task, id = randomUUID(), token = mintToken(), keepsTraces = false } = opening
     const { most = 4096, context, seed, signal, listen, record } = this.#options
@@ -272,8 +272,8 @@ export class Attempts implements AsyncDisposable {
   }
 
   /**
-   * Closes an attempt: what runs is cut, then it is scored, and its group written where it was the last.
-   * An attempt ends once: throws where it ended otherwise than this says, so that nothing is dropped in silence.
+   * Closes an attempt: what runs is cut, then it is scored, and its group written if it was the last.
+   * An attempt ends once: throws if it ended otherwise than this says, so that nothing is dropped in silence.
    */
   async close(attempt: GatewayAttempt, said: CaptureEnding = {}): Promise<void> {
     const ending = this.#end(attempt, said)
@@ -281,7 +281,7 @@ export class Attempts implements AsyncDisposable {
     refuseOther(attempt, said, await (this.#options.disk?.unlessFull(ending) ?? ending))
   }
 
-  /** Closes an attempt where it is open, and forgets it, so that its name is free. */
+  /** Closes an attempt if it is open, and forgets it, so that its name is free. */
   async remove(attempt: GatewayAttempt): Promise<void> {
     await this.close(attempt)
     this.#forget(attempt)
@@ -410,7 +410,7 @@ function isPosted({ trajectories }: Tree): boolean {
   return trajectories[0]?.turns.at(-1)?.reward !== undefined
 }
 
-/** What answers an attempt, or a refusal where it is over. */
+/** What answers an attempt, or a refusal if it is over. */
 export function liveOf({ live, id, state }: GatewayAttempt): LiveAttempt {
   if (live) return live
   throw new RequestProblem('over', `attempt "${id}" is ${state}`)

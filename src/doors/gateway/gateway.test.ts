@@ -151,6 +151,41 @@ describe('who may use a gateway', () => {
     )
   })
 
+  it('opens no control route with the token of an attempt, even without secrets', async () => {
+    const { send, open, url } = await openSaying(['yes'])
+    const { id, token } = await open('t')
+    const asked = [
+      await send(`/attempts/${id}/reward`, { reward: 1e9 }, bearer(token)),
+      await send(`/attempts/${id}/close`, { reward: 1e9 }, bearer(token)),
+      await send('/attempts', { task: 't' }, { 'x-api-key': token }),
+      await send('/rllm/sessions', {}, bearer(token)),
+      await send('/openenv/sessions', {}, bearer(token)),
+    ]
+    expect(asked.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403])
+    expect((await fetch(`${url}/attempts`, { headers: bearer(token) })).status).toBe(403)
+    await send('/v1/chat/completions', hello, bearer(token))
+    expect((await send(`/attempts/${id}/close`, { reward: 1 })).status).toBe(200)
+  })
+
+  it('refuses strangers from the head on every route, before a byte of their body is taken', async () => {
+    const { url } = await openSaying([], { secrets: { control: 'c-secret', model: 'm-secret' } })
+    const paths = ['/v1/chat/completions', '/attempts/a/v1/messages', '/rllm/v1/responses']
+    for (const path of [
+      ...paths,
+      '/openenv/v1/models/m:generateContent',
+      '/attempts',
+      '/rllm/sessions',
+    ]) {
+      const headers = { 'content-type': 'application/json', 'content-length': '60000000' }
+      const asked = httpRequest(`${url}${path}`, { method: 'POST', headers })
+      // The body never comes: whoever waits for it does not answer.
+      asked.flushHeaders()
+      const [answer] = (await once(asked, 'response')) as [{ statusCode: number; resume(): void }]
+      expect([path, answer.statusCode]).toEqual([path, 401])
+      asked.destroy()
+    }
+  })
+
   it('refuses other hosts, other pages, large bodies, and listening openly without a token', async () => {
     const { url, send, open } = await openSaying([], { bodyBytes: 1000 })
     const { token } = await open('t')

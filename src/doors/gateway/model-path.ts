@@ -2,7 +2,7 @@
 export interface ModelPath {
   /** The path as its dialect has it, as it was sent. */
   readonly path: string
-  /** The attempt that it names, where it names one. */
+  /** The attempt that it names, if it names one. */
   readonly attempt?: string
 }
 
@@ -13,7 +13,7 @@ export interface ModelPath {
 const shape =
   /^(?:\/attempts\/([^/]+)|\/rllm(?:\/sessions\/([^/]+))?|\/openenv)?(\/v1(?:beta|alpha)?\/.*|\/(?:chat\/completions|responses|messages|models))$/
 
-/** What a path asks the model; nothing where it asks for something else. */
+/** What a path asks the model; nothing if it asks for something else. */
 export function modelPathOf(path: string): ModelPath | undefined {
   const [, named, session, own] = shape.exec(path) ?? []
   if (own === undefined) return undefined

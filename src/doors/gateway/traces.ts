@@ -36,9 +36,9 @@ export function keepTrace(
 export interface Chain {
   readonly nodes: readonly Trace[]
   readonly ids: readonly number[]
-  /** 1 where a token was sampled and is trained in this chain. */
+  /** 1 if a token was sampled and is trained in this chain. */
   readonly mask: readonly number[]
-  /** 0 where a token was not sampled. */
+  /** 0 if a token was not sampled. */
   readonly logprobs: readonly number[]
 }
 

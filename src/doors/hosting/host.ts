@@ -59,7 +59,7 @@ export class Host implements AsyncDisposable {
     this.#choice = new TaskChoice(environment, tasks)
   }
 
-  /** Begins a session; throws `FullError` where there is no room. */
+  /** Begins a session; throws `FullError` if there is no room. */
   begin(wanted: Wanted = {}): HostSession {
     const { sessions: most, idleSeconds } = this.#options
     if (this.#sessions.size >= most) throw new FullError(this.#sessions.size, most)

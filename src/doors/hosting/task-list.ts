@@ -4,7 +4,7 @@ import type { TaskId } from '../../base/core/ids.ts'
 /** Tasks that clients choose from, by split. */
 export interface TaskList {
   readonly splits: readonly string[]
-  /** The tasks of a split, the first one where none is named. Throws where there is no such split. */
+  /** The tasks of a split, the first one if none is named. Throws if there is no such split. */
   of(split?: string): readonly Task[]
 }
 

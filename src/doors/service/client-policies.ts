@@ -5,7 +5,7 @@ import { RefusedRequest } from '../door/refused-request.ts'
 /** A policy that is lent; giving it back lets it be closed when nobody else uses it. */
 export interface LentPolicy {
   readonly policy: Policy
-  /** Its URI, where it is not the service's own. */
+  /** Its URI, if it is not the service's own. */
   readonly endpoint?: string
   giveBack(): void
 }

@@ -3,7 +3,7 @@ import type { Group, Unscored } from '../../base/core/group.ts'
 import { withoutLikelySecrets } from '../../base/core/process/secrets.ts'
 import type { FinishedGroup } from './rollouts-api.ts'
 
-/** Different reasons that a group tells; the most frequent ones, where it has more. */
+/** Different reasons that a group tells; the most frequent ones, if it has more. */
 const most = 8
 
 /** Why attempts of a group have no reward, counted as reports count it: by boundary, without numbers. */

@@ -38,7 +38,7 @@ export interface Entry {
   readonly awaited: Map<GroupId, RolloutJob>
   /** Those that wait to be rolled. */
   readonly pending: RolloutJob[]
-  /** The policy it samples from, where that is not the service's own. */
+  /** The policy it samples from, if that is not the service's own. */
   readonly endpoint?: string
   /** Lets its policy be closed when nobody else uses it. */
   giveBack(): void
@@ -59,7 +59,7 @@ export interface TakeOptions {
   readonly after?: number
   /** Whether groups up to `after` are forgotten. @default true */
   readonly acknowledges?: boolean
-  /** Seconds to wait where there is none. @default 0 */
+  /** Seconds to wait if there is none. @default 0 */
   readonly wait?: number
   /** @default 64 */
   readonly max?: number

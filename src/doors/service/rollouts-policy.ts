@@ -20,7 +20,7 @@ export interface WeightsDesk extends Disposable {
   /** Announces the new version of the weights. */
   announce(version: number, options?: { readonly interrupt?: boolean }): Promise<void>
   /**
-   * A policy that starts no sample while the weights are changed. Where it keeps what an aborted
+   * A policy that starts no sample while the weights are changed. If it keeps what an aborted
    * sample had, samples under way are cut and go on under the new weights.
    */
   watch(policy: Policy): Policy

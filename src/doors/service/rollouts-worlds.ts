@@ -47,7 +47,7 @@ interface OpenWorld {
   readonly steps: NamedAnswers<Stepped>
   /** The name of the request that opened it. */
   readonly openedBy: string | undefined
-  /** Closes it where nobody calls it. */
+  /** Closes it if nobody calls it. */
   readonly idle: IdleWatch
 }
 

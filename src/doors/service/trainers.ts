@@ -22,7 +22,7 @@ export class Trainers implements Disposable {
     this.of(unnamed)
   }
 
-  /** The desk of a trainer, opened where it is new. */
+  /** The desk of a trainer, opened if it is new. */
   of(name = unnamed): WeightsDesk {
     const known = this.#desks.get(name)
     if (known) return known

@@ -71,7 +71,7 @@ export interface EvaluationPoint {
   readonly meanReward: number
 }
 
-/** One number over the course of a run; `null` where it is not known. */
+/** One number over the course of a run; `null` if it is not known. */
 export interface Series {
   readonly name: string
   readonly values: readonly (number | null)[]
@@ -150,7 +150,7 @@ export interface GroupRow {
   readonly step: number | null
   /** Its place in the run's own order. */
   readonly order: number
-  /** The beginning of what the task says, where it is known. */
+  /** The beginning of what the task says, if it is known. */
   readonly opening: string
   /** Rewards of scored members in their order. */
   readonly rewards: readonly number[]

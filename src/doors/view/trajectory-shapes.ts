@@ -168,7 +168,7 @@ export interface PartingSide {
 
 /** Where two siblings part. */
 export interface PartingAnswer {
-  /** Tokens they share; all of both where they are equal. */
+  /** Tokens they share; all of both if they are equal. */
   readonly shared: number
   readonly areEqual: boolean
   readonly before: string

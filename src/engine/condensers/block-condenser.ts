@@ -199,7 +199,7 @@ function describeCondensed(
 }
 
 function noteOf(count: number, { settings, work: { blocks } }: Tools): string {
-  const gone = goneNote(count)
-  if (settings.recall === false || blocks.all.length === 0) return gone
-  return `${gone} ${stillThere(blocks.all)}`
+  const note = goneNote(count)
+  if (settings.recall === false || blocks.all.length === 0) return note
+  return `${note} ${stillThere(blocks.all)}`
 }

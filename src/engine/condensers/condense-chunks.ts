@@ -136,7 +136,7 @@ function putTogether(
   },
 ): Done {
   const own = new Set(blocks.all.map(({ number }) => number))
-  const taken = new Set([...numbersIn(messages)].filter(number => !own.has(number)))
+  const foreignNumbers = new Set([...numbersIn(messages)].filter(number => !own.has(number)))
   const condensed: { from: number; to: number }[] = []
   const texts = new Map<Chunk, string>()
   chunks.forEach((chunk, index) => {
@@ -144,7 +144,7 @@ function putTogether(
     const original = chunk.text.trim()
     if (!isShorter(result, original)) return
     const from = codePoints(original)
-    const block = wrapBlock(blocks.numberOf(original, turn, taken), result.text)
+    const block = wrapBlock(blocks.numberOf(original, turn, foreignNumbers), result.text)
     // White space around a passage is what tells passages apart.
     texts.set(
       chunk,

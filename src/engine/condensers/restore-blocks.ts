@@ -70,19 +70,19 @@ async function blocksOf(
   const foreign = new Set([...numbersIn(before)].filter(number => !known.has(number)))
   const standsFor = partnerIn(past)
   const found = new Map<number, string>()
-  const gone = new Set<string>()
+  const removed = new Set<string>()
   for (const chunks of textsOf(chunksOf(before, work))) {
     const { message, part } = chunks[0]!
     const partner = standsFor(message)
     if (partner) readBlocks(chunks, textAt(partner, part), { found, foreign })
     else if (work.isOlder(before[message]!)) {
-      for (const original of worthIt(chunks, work)) gone.add(original)
+      for (const original of worthIt(chunks, work)) removed.add(original)
     }
   }
-  for (const original of [...known.values(), ...found.values()]) gone.delete(original)
+  for (const original of [...known.values(), ...found.values()]) removed.delete(original)
   const listed = numbersListed(after)
   const missing = listed.filter(number => !known.has(number) && !found.has(number))
-  const lost = await ofCount([...gone], missing.length, { work, call })
+  const lost = await ofCount([...removed], missing.length, { work, call })
   lost.forEach((original, index) => {
     found.set(missing[index]!, original)
   })

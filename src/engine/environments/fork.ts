@@ -39,17 +39,17 @@ export interface RecordedWorld extends World {
 export function recordWorld(world: World, before: readonly RecordedStep[] = []): RecordedWorld {
   const steps = [...before]
   const { opening, spent, tools, report, fork } = world
-  const taken = spent === undefined ? {} : { spent }
+  const usage = spent === undefined ? {} : { spent }
   return {
     opening,
-    ...taken,
+    ...usage,
     tools,
     async step(action, call) {
       const transition = await world.step(action, call)
       steps.push({ action, transition })
       return transition
     },
-    record: () => ({ opening, ...taken, steps: [...steps] }),
+    record: () => ({ opening, ...usage, steps: [...steps] }),
     ...(report && { report: () => report.call(world) }),
     ...(fork && {
       async fork(call) {
@@ -110,10 +110,10 @@ function compareMessages(then: readonly Message[], now: readonly Message[], plac
     const other = now[index]!
     if (isDeepStrictEqual(message, other)) continue
     const texts = [textOf(message.content), textOf(other.content)] as const
-    const what = `message ${index} (${message.role})`
+    const differing = `message ${index} (${message.role})`
     if (texts[0] === texts[1])
-      throw diverged(place, what, [JSON.stringify(message), JSON.stringify(other)])
-    throw diverged(place, what, texts)
+      throw diverged(place, differing, [JSON.stringify(message), JSON.stringify(other)])
+    throw diverged(place, differing, texts)
   }
 }
 

@@ -41,10 +41,10 @@ export async function toWorld<Report>(
     async step(action, call) {
       if (isOver) throw new Failure('environment', { cause: steppedTooFar(name) })
       const anchor = atOnce('anchor', 'a text', behaviour.anchor?.())
-      const taken = behaviour.step
+      const answer = behaviour.step
         ? await behaviour.step(action, { ...call, runCalls })
         : await takeUsualCourse(behaviour, action, { call, runCalls, misses, nudge })
-      const transition = judged(behaviour, taken, { action, turn: call.turn, anchor })
+      const transition = judged(behaviour, answer, { action, turn: call.turn, anchor })
       isOver = transition?.kind === 'end'
       misses = action.calls.length > 0 ? 0 : misses + 1
       return transition

@@ -26,8 +26,8 @@ export function equalRewards({
     if (rewards.length === 0) return undefined
     const [low, high] = [Math.min(...rewards), Math.max(...rewards)]
     if (high - low > spread) return undefined
-    const what = part === undefined ? 'rewards' : `rewards by "${part}"`
-    return `all ${rewards.length} ${what} are ${low === high ? low : `between ${low} and ${high}`}`
+    const compared = part === undefined ? 'rewards' : `rewards by "${part}"`
+    return `all ${rewards.length} ${compared} are ${low === high ? low : `between ${low} and ${high}`}`
   })
 }
 

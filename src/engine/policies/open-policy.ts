@@ -37,7 +37,7 @@ export interface PolicyOptions {
   readonly deadlineSeconds?: number
   /** Connections to each server at one time. @default 4096 */
   readonly connections?: number
-  /** Whether servers are talked to in a thread of their own. @default true where there are several cores, and outside threads that roll */
+  /** Whether servers are talked to in a thread of their own. @default true if there are several cores, and outside threads that roll */
   readonly thread?: boolean
   /** Streams every sample, so that vLLM and llama.cpp keep what an aborted one had. @default false */
   readonly stream?: boolean

@@ -14,7 +14,7 @@ export interface PolicyScheme {
   open(rest: string, options: Opening): Promise<Policy> | Policy
   /** Whether something has to follow the colon. @default false */
   readonly needsRest?: boolean
-  /** The parameters that an address may end with, and their values; none where they are free. @default none: `?` and `#` are ordinary characters */
+  /** The parameters that an address may end with, and their values; none if they are free. @default none: `?` and `#` are ordinary characters */
   readonly parameters?: Readonly<Record<string, readonly string[]>>
   /** Whether it is sent messages and mostly gives no token ids. @default false */
   readonly onlyChats?: boolean

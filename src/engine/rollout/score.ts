@@ -108,14 +108,14 @@ async function scorePart(
   context: ScoreContext,
 ): Promise<RewardScore> {
   const { signal, rewardSeconds: seconds = defaultRewardSeconds } = context
-  const what = `reward part "${name}"`
+  const part = `reward part "${name}"`
   return await across('reward', context, async () => {
-    const { score, weight } = toWeighted(what, context.reward[name]!)
+    const { score, weight } = toWeighted(part, context.reward[name]!)
     const result: unknown = await context.lanes.reward.run(context, () =>
-      inTime(what, { seconds, signal }, stopping => score(input, { signal: stopping() })),
+      inTime(part, { seconds, signal }, stopping => score(input, { signal: stopping() })),
     )
     if (isNumber(result)) return { name, score: result, weight }
-    throw new TypeError(`${what} gave ${shown(result)}, not a finite number`)
+    throw new TypeError(`${part} gave ${shown(result)}, not a finite number`)
   })
 }
 

@@ -173,9 +173,9 @@ export class Search implements AsyncDisposable {
   }
 
   async #startGrowths(growths: readonly Growth[], round: number): Promise<readonly Walk[]> {
-    const taken = growths.slice(0, this.#reserve(growths.length))
+    const affordable = growths.slice(0, this.#reserve(growths.length))
     return await this.#open(
-      taken.map((growth, index) => {
+      affordable.map((growth, index) => {
         const { walk } = this.#grown.find(({ branch }) => branch === growth.from.branch)!
         const branch = `${growth.from.branch}/${growth.turn}.g${round}-${index}`
         const at = { ...growth, branch }

@@ -60,7 +60,7 @@ export interface CondensedOpening {
   readonly figures: Readonly<Record<string, number>>
 }
 
-/** Condenses an opening outside of a rollout; rejected where nothing becomes shorter. */
+/** Condenses an opening outside of a rollout; rejected if nothing becomes shorter. */
 export async function condenseOpening(
   opening: readonly Message[],
   condenser: Condenser,

@@ -13,7 +13,7 @@ import {
 import type { Built, DatasetItem, DatasetRow } from './build.ts'
 import { condenseOpening, rejected } from './condensed-sft.ts'
 
-/** A text to condense, with questions that it answers, where they are known. */
+/** A text to condense, with questions that it answers, if they are known. */
 export interface PassageText {
   readonly id: string
   readonly text: string

@@ -149,7 +149,7 @@ function missedBlocks(
     events.flatMap(({ kind, figures }) => (kind === 'recalled' ? [figures!.block!] : [])),
   )
   const support = all.filter(({ title }) => supporting.includes(title))
-  // A block's condensed text begins with its passage's title, where that is known.
+  // A block's condensed text begins with its passage's title, if that is known.
   return [...blocksIn(shown)].flatMap(([number, text]) => {
     const passage = support.find(({ title }) => text.includes(title))
     if (!passage || recalled.has(number)) return []

@@ -17,7 +17,7 @@ export interface Work extends AsyncDisposable {
   readonly rejected: Readonly<Record<string, number>>
   has(id: string): boolean
   record(id: string, built: Built): Promise<void>
-  /** The rows that an item gave; none where it was rejected. */
+  /** The rows that an item gave; none if it was rejected. */
   rowsOf(id: string): Promise<readonly DatasetRow[]>
   /** Removes the record once the set is written; the rejected items stay in a file of their own. */
   finish(): Promise<void>

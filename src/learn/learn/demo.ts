@@ -104,7 +104,7 @@ function learningOf({
   } as const
 }
 
-/** How far rolling runs ahead of learning, where it does. */
+/** How far rolling runs ahead of learning, if it does. */
 function aheadOf({ maxStaleness = 0, onUpdate }: Pick<DemoOptions, 'maxStaleness' | 'onUpdate'>) {
   return maxStaleness > 0 ? { maxStaleness, ...(onUpdate && { onUpdate }) } : {}
 }

@@ -45,7 +45,7 @@ export interface EmbeddedTrainerOptions {
   readonly warmup?: number
   /** The policy loss. @default 'ppo' */
   readonly loss?: string
-  /** Options of that loss. @default a clip of 0.2 below and 0.28 above, where it has one */
+  /** Options of that loss. @default a clip of 0.2 below and 0.28 above, if it has one */
   readonly lossOptions?: NamedOptions
   /** Passes over each batch. @default 1 */
   readonly epochs?: number
@@ -204,7 +204,7 @@ type EntropyBonus = number | Schedule | EntropyTarget
 const isTarget = (entropy: EntropyBonus): entropy is EntropyTarget =>
   typeof entropy === 'object' && !('kind' in entropy)
 
-/** The coefficient of a step; none where a measurement decides it. */
+/** The coefficient of a step; none if a measurement decides it. */
 function coefficientAt(entropy: EntropyBonus, step: number): number | undefined {
   if (isTarget(entropy)) return undefined
   return typeof entropy === 'number' ? entropy : scheduleAt(entropy, step)
@@ -372,8 +372,10 @@ function batchMetrics(
 }
 
 function learnedMetrics(learned: Awaited<ReturnType<typeof learn>>): Record<string, number> {
-  const { loss, terms, clipped, gradientNorm, entropy, updates } = learned
+  const { loss, terms, clipped, gradientNorm, entropy, updates, computed } = learned
   return {
+    computedTokens: computed.tokens,
+    rowTokens: computed.of,
     loss,
     policyLoss: terms.policy,
     klLoss: terms.kl,

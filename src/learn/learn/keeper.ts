@@ -14,7 +14,7 @@ export type Keeper = ReturnType<typeof openKeeper>
 /** How long a run that stops may take to save its last step, in milliseconds. */
 const rescueTime = 30_000
 
-/** Keeps a run in its folder, where it has one. */
+/** Keeps a run in its folder, if it has one. */
 export function openKeeper(out: string | undefined, trainer: Trainer, signal: AbortSignal) {
   const pathOf = (step: number): string | undefined =>
     out === undefined ? undefined : checkpointFolder(out, step)

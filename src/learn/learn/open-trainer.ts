@@ -10,6 +10,7 @@ import { isUserPart, loadUserPart } from '../../run/settings/user-part.ts'
 import { copyModel } from '../model/model.ts'
 import { isEmbedded } from '../model/policy.ts'
 import { type EmbeddedTrainerOptions, embeddedTrainer } from './embedded-trainer.ts'
+import { adaptModel } from './lora.ts'
 import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
 import { tinkerLossNamed } from './tinker/losses.ts'
 import { readTinkerUri } from './tinker/options.ts'
@@ -87,7 +88,8 @@ async function openEmbeddedTrainer<Data>(name: string, learning: Learning<Data>)
   const isScored = learning.parts.scorers?.reference !== undefined
   const copy = isPenalised && !isScored ? await copyModel(policy.model) : undefined
   const reference = isPenalised && isScored ? 'scored' : copy
-  const { maxStaleness = defaults.maxStaleness } = learning.options
+  const { maxStaleness = defaults.maxStaleness, lora } = learning.options
+  await adaptModel(policy.model, { lora, seed: learning.parts.seed ?? defaults.seed })
   const open = maxStaleness > 0 ? openTrainerApart : embeddedTrainer
   const trainer = await open(policy.model, {
     ...embeddedOptions(learning),

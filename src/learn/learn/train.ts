@@ -62,7 +62,7 @@ export interface Trained {
   readonly ledger: Ledger
   /** The share of the steps' time that the trainer waited for groups. */
   readonly waited: number
-  /** The run folder, where there is one. */
+  /** The run folder, if there is one. */
   readonly run: string | undefined
   readonly training: Training
 }
@@ -292,7 +292,7 @@ export function rendererOf({ model, name }: EmbeddedPolicy): ModelRenderer {
   return rendererFor(name, model.files)
 }
 
-/** Keeps what `work` rolls in a run folder, where one is wanted. */
+/** Keeps what `work` rolls in a run folder, if one is wanted. */
 async function keepRun<Data>(
   options: LearningOptions<Data> & { readonly isFed: boolean },
   parts: RollParts<Data>,

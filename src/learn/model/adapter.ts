@@ -9,6 +9,9 @@ export const adapterMaps = [
   'down_proj',
 ] as const
 
+/** The largest rank of an adapter. */
+export const rankLimit = 256
+
 /** A map of a layer that an adapter changes. */
 export type AdapterMap = (typeof adapterMaps)[number]
 
@@ -33,4 +36,19 @@ export interface AdapterFactors {
 /** A low-rank change of a frozen model. */
 export interface Adapter extends AdapterShape {
   readonly factors: readonly AdapterFactors[]
+}
+
+/** Refuses an adapter that the kernels cannot compute. */
+export function checkAdapter(adapter: AdapterShape): AdapterShape {
+  const { rank, alpha, targets } = adapter
+  if (!Number.isSafeInteger(rank) || rank < 1 || rank > rankLimit) {
+    throw new RangeError(
+      `An adapter's rank must be a whole number from 1 to ${rankLimit}: ${rank}.`,
+    )
+  }
+  if (!Number.isFinite(alpha) || alpha <= 0) {
+    throw new RangeError(`An adapter's alpha must be above 0, not ${alpha}.`)
+  }
+  if (targets.length === 0) throw new RangeError('An adapter changes at least one map.')
+  return { rank, alpha, targets: adapterMaps.filter(map => targets.includes(map)) }
 }

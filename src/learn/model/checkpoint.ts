@@ -43,12 +43,17 @@ export async function readCheckpoint(folder: string): Promise<Checkpoint> {
   const shape = readConfig(await readFile(join(folder, 'config.json'), 'utf8'), folder)
   const path = join(folder, 'model.safetensors')
   const tensors = readSafetensors(await readFile(path), path)
+  return { shape, tensors, files: await readCompanions(folder) }
+}
+
+/** Reads the files of a model folder that belong to its tokenizer, those that are there. */
+export async function readCompanions(folder: string): Promise<ReadonlyMap<string, Uint8Array>> {
   const files = new Map<string, Uint8Array>()
   for (const name of companionNames) {
     const bytes = await readFile(join(folder, name)).catch(absent)
     if (bytes) files.set(name, bytes)
   }
-  return { shape, tensors, files }
+  return files
 }
 
 function absent(cause: NodeJS.ErrnoException): undefined {
@@ -74,7 +79,7 @@ export function checkCompanion(name: string): void {
 }
 
 /** Weights are on the disk itself before anything says that they are there. */
-function writeSynced(path: string, content: string | Uint8Array): Promise<void> {
+export function writeSynced(path: string, content: string | Uint8Array): Promise<void> {
   return writeWhole(path, content, { isSynced: true })
 }
 
@@ -93,17 +98,18 @@ function toConfig(shape: ModelShape): Record<string, unknown> {
   }
 }
 
+/** Whether a config is of a model that is trained whole, as this package writes them. */
+export function isTrainedWhole(config: Readonly<Record<string, unknown>>): boolean {
+  const wanted = { ...fixedConfig, num_key_value_heads: config.num_attention_heads }
+  return Object.entries({ ...wanted, torch_dtype: 'float32' }).every(([name, value]) => {
+    return config[name] === value || (config[name] === undefined && name.endsWith('_bias'))
+  })
+}
+
 function readConfig(text: string, folder: string): ModelShape {
   const config = parseObject(text, join(folder, 'config.json'))
+  if (!isTrainedWhole(config)) throw new Error(`The model in ${folder} is not trained whole.`)
   const heads = config.num_attention_heads as number
-  const wanted = { ...fixedConfig, num_key_value_heads: heads }
-  for (const [name, value] of Object.entries(wanted)) {
-    if (config[name] === value || (config[name] === undefined && name.endsWith('_bias'))) continue
-    const found = JSON.stringify(config[name])
-    throw new Error(
-      `The model in ${folder} is not an embedded one: ${name} is ${found}, not ${value}.`,
-    )
-  }
   return checkShape({
     vocabulary: config.vocab_size as number,
     width: config.hidden_size as number,
@@ -114,7 +120,8 @@ function readConfig(text: string, folder: string): ModelShape {
   })
 }
 
-function parseObject(text: string, source: string): Record<string, unknown> {
+/** The object of a JSON file. */
+export function parseObject(text: string, source: string): Record<string, unknown> {
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -22,6 +22,8 @@ export class EmbeddedWeights implements InsideWeights {
   }
 
   async pack(): Promise<Uint8Array> {
+    // Everybody has the weights of a pretrained model: only an adapter travels.
+    if (this.model.base !== undefined && !this.model.adapter) return serialize(new Map())
     return await inFolder(async folder => {
       await this.model.save(folder)
       const names = await readdir(folder)
@@ -31,8 +33,9 @@ export class EmbeddedWeights implements InsideWeights {
   }
 
   async take(packed: Uint8Array): Promise<void> {
+    const files = deserialize(packed) as ReadonlyMap<string, Uint8Array>
+    if (files.size === 0) return
     await inFolder(async folder => {
-      const files = deserialize(packed) as ReadonlyMap<string, Uint8Array>
       for (const [name, content] of files) {
         if (!/^[\w.-]+$/.test(name))
           throw new Error(`weights with a file called ${name} are no model's`)

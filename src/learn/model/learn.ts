@@ -15,7 +15,7 @@ import type { EmbeddedModel, TrainingRow, UpdateOptions } from './model.ts'
 
 /** A row as it was sampled. */
 export interface SampledRow extends TrainingRow {
-  /** As recorded when they were sampled; 0 where nothing was. */
+  /** As recorded when they were sampled; 0 if nothing was. */
   readonly logprobs: Float32Array
   /** Under the weights before learning, where ratios start from them instead. */
   readonly proximal?: Float32Array
@@ -58,6 +58,8 @@ export interface Learned {
   readonly gradientNorm: number
   readonly entropy: number
   readonly updates: number
+  /** Tokens that went through the model in all updates, and those of the rows: fewer where rows begin alike. */
+  readonly computed: { readonly tokens: number; readonly of: number }
   /** Log-probabilities of the first update's rows under the weights before it. */
   readonly before: ScoredRows
 }
@@ -80,6 +82,7 @@ export async function learn(
   const sums = { loss: 0, policy: 0, kl: 0, entropyTerm: 0, low: 0, high: 0, dual: 0, norm: 0 }
   let entropy = 0
   let updates = 0
+  const computed = { tokens: 0, of: 0 }
   let before: ScoredRows = { rows: [], logprobs: new Float64Array(0) }
   for (let epoch = 0; epoch < options.epochs; epoch++) {
     for (const trees of dealTrees(lesson, options, epoch)) {
@@ -90,6 +93,8 @@ export async function learn(
         options,
       )
       if (updates === 0) before = result.scored
+      computed.tokens += result.computed.tokens
+      computed.of += result.computed.of
       const { gradientNorm } = await model.applyGradient(options.update)
       sums.loss += result.loss
       sums.policy += result.terms.policy
@@ -114,6 +119,7 @@ export async function learn(
     gradientNorm: sums.norm / updates,
     entropy: entropy / updates,
     updates,
+    computed,
     before,
   }
 }
@@ -193,7 +199,7 @@ async function gradientOf(
     entropy,
     ...(kl && { kl: kl.penalty }),
   }
-  return await model.gradient(rows, ({ logprobs, entropies, mask }) => {
+  return await model.gradient(rows, ({ logprobs, entropies, mask, computed }) => {
     const numbers = { logprobs, entropies, oldLogprobs, ...(refLogprobs && { refLogprobs }) }
     const result = pathLoss(loss, part.paths, { ...numbers, options })
     const trained = mask.reduce((sum, bit) => sum + bit, 0)
@@ -201,6 +207,7 @@ async function gradientOf(
       ...result,
       logprobGradient: result.gradient,
       entropy: entropies.reduce((sum, value) => sum + value, 0) / Math.max(1, trained),
+      computed,
       scored: { rows, logprobs },
     }
   })
@@ -216,7 +223,7 @@ export function laidOut(lists: readonly Float32Array[]): Float64Array {
   return all
 }
 
-/** The log-probabilities of a row's tokens under a model, 0 where they are not trained. */
+/** The log-probabilities of a row's tokens under a model, 0 if they are not trained. */
 export async function scoreRow(
   model: EmbeddedModel,
   { ids, mask, temperature }: TrainingRow,

@@ -1,8 +1,13 @@
+import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import type { Seed } from '../../base/math/random.ts'
-import { checkCompanion, readCheckpoint } from './checkpoint.ts'
+import type { AdapterShape } from './adapter.ts'
+import { checkCompanion, isTrainedWhole, parseObject, readCheckpoint } from './checkpoint.ts'
 import { loadKernel } from './kernel-file.ts'
+import { isPeft, readPeft } from './pretrained/peft.ts'
+import { readPretrained } from './pretrained/source.ts'
 import type { Kernel, SampleNews, TokenNews } from './protocol.ts'
 import { startModel } from './remote.ts'
 import { checkShape, type ModelShape } from './shape.ts'
@@ -49,13 +54,15 @@ export interface TrainingRow {
 
 /**
  * Log-probabilities and entropies of rows laid end to end, as the losses of `src/base/math` take them:
- * row r holds the tokens offsets[r] .. offsets[r+1]; numbers are 0 where the mask is 0.
+ * row r holds the tokens offsets[r] .. offsets[r+1]; numbers are 0 if the mask is 0.
  */
 export interface TokenNumbers {
   readonly offsets: Int32Array
   readonly mask: Uint8Array
   readonly logprobs: Float64Array
   readonly entropies: Float64Array
+  /** Tokens that went through the model, and those of the rows: fewer where rows begin alike. */
+  readonly computed: { readonly tokens: number; readonly of: number }
 }
 
 /** The gradient of a loss with respect to `TokenNumbers`, token by token; masked-out ones are not read. */
@@ -86,6 +93,10 @@ export interface EmbeddedModel extends AsyncDisposable {
   readonly threads: number
   /** Tokenizer and template files that came with the model and go with its checkpoints. */
   readonly files: ReadonlyMap<string, Uint8Array>
+  /** Where a pretrained model lies; undefined for one that is trained whole. */
+  readonly base: string | undefined
+  /** The adapter that a pretrained model has by now. */
+  readonly adapter: AdapterShape | undefined
   /** The version of the weights: raised by every update and every load. */
   version(): number
   /** Continues a prompt. Aborting resolves with what was sampled so far. */
@@ -109,6 +120,11 @@ export interface EmbeddedModel extends AsyncDisposable {
   applyGradient(options: UpdateOptions): Promise<{ gradientNorm: number; version: number }>
   /** The current weights with their version, for `take` of another model of the same shape. */
   weights(): Promise<ModelWeights>
+  /**
+   * Gives a pretrained model an adapter, which is what is trained, saved and loaded from then on. Its
+   * first factors are drawn by the seed, the second ones are 0: at first it changes nothing.
+   */
+  adapt(adapter: AdapterShape, options?: { readonly seed?: number }): Promise<void>
   /** Replaces all weights at once, and the version with them, after running samples have ended. */
   take(weights: ModelWeights): Promise<void>
   /** Computes on so many of its threads from now on; results do not depend on it. */
@@ -123,7 +139,7 @@ export interface EmbeddedModel extends AsyncDisposable {
   loadOptimizer(folder: string): Promise<void>
 }
 
-/** All weights of a model at one time. */
+/** All weights of a model at one time; of a pretrained one those of its adapter. */
 export interface ModelWeights {
   readonly version: number
   readonly tensors: readonly Tensor[]
@@ -149,6 +165,8 @@ export interface ModelSettings {
   readonly threads?: number
   /** @default the fastest that this Node can run */
   readonly kernel?: Kernel
+  /** The most tokens of a sequence of a pretrained model. @default 8192, or what it was trained for */
+  readonly context?: number
 }
 
 /** Opens a model on threads of its own; dispose it to end them. */
@@ -161,31 +179,61 @@ export async function openModel(
   if (!Number.isSafeInteger(threads) || threads < 1 || threads > 64) {
     throw new RangeError(`A model runs on 1 to 64 threads, not ${threads}.`)
   }
-  const { shape, files, weights } = await readSource(source)
+  const { shape, files, weights, peft } = await readSource(source, settings)
   const { kernel, module } = await loadKernel(settings.kernel)
-  return startModel({ kind: 'owner', module, threads, shape, weights }, { kernel, files })
+  const model = await startModel(
+    { kind: 'owner', module, threads, shape, weights },
+    { kernel, files },
+  )
+  if (peft !== undefined) await closeIfFails(model, () => model.load(peft))
+  return model
 }
 
 /** Opens a second model, on as many threads of its own, with the current weights and version of another. */
 export async function copyModel(model: EmbeddedModel): Promise<EmbeddedModel> {
-  const { shape, threads, files } = model
-  const weights = await model.weights()
-  const { tensors } = weights
+  const { shape, threads, files, base, adapter } = model
+  const current = await model.weights()
   const { kernel, module } = await loadKernel(model.kernel)
+  const weights =
+    base === undefined
+      ? ({ kind: 'tensors', tensors: current.tensors } as const)
+      : ({ kind: 'pretrained', path: base } as const)
   const copy = await startModel(
-    { kind: 'owner', module, threads, shape, weights: { kind: 'tensors', tensors } },
+    { kind: 'owner', module, threads, shape, weights },
     { kernel, files },
   )
-  await copy.take(weights)
+  if (adapter) await copy.adapt(adapter)
+  if (adapter || base === undefined) await copy.take(current)
   return copy
 }
 
-async function readSource(source: ModelSource) {
+async function closeIfFails(model: EmbeddedModel, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (cause) {
+    await model[Symbol.asyncDispose]()
+    throw cause
+  }
+}
+
+async function readSource(source: ModelSource, { context }: ModelSettings) {
   if ('folder' in source) {
-    const { shape, tensors, files } = await readCheckpoint(source.folder)
-    return { shape, files, weights: { kind: 'tensors', tensors } as const }
+    const { folder } = source
+    const peft = isPeft(folder) ? folder : undefined
+    const path = peft === undefined ? folder : (await readPeft(folder)).base
+    if (peft === undefined && (await isWhole(folder))) {
+      const { shape, tensors, files } = await readCheckpoint(folder)
+      return { shape, files, weights: { kind: 'tensors', tensors } as const }
+    }
+    const { shape, files } = await readPretrained(path, { context })
+    return { shape, files, weights: { kind: 'pretrained', path } as const, peft }
   }
   const { seed, files = new Map<string, Uint8Array>() } = source
   for (const name of files.keys()) checkCompanion(name)
   return { shape: checkShape(source.shape), files, weights: { kind: 'seed', seed } as const }
+}
+
+async function isWhole(folder: string): Promise<boolean> {
+  const path = join(folder, 'config.json')
+  return isTrainedWhole(parseObject(await readFile(path, 'utf8'), path))
 }

@@ -41,7 +41,8 @@ export function embeddedPolicy(
 ): EmbeddedPolicy {
   const { folder, clock = () => 0, ownsModel = true, warn } = options
   const name = folder === undefined ? 'embedded' : `embedded:${folder}`
-  let isChecked = warn === undefined
+  // A pretrained model knows every word.
+  let isChecked = warn === undefined || model.base !== undefined
   return {
     name,
     capabilities,

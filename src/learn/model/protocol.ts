@@ -1,4 +1,5 @@
 import type { Seed } from '../../base/math/random.ts'
+import type { AdapterShape } from './adapter.ts'
 import type { CompiledKernels } from './engine/webassembly.ts'
 import type { ModelShape } from './shape.ts'
 import type { Tensor } from './tensor.ts'
@@ -12,10 +13,17 @@ export interface OwnerStart {
   readonly module: CompiledKernels
   readonly threads: number
   readonly shape: ModelShape
-  /** Fresh weights from a seed, or those of a checkpoint. */
+  /** Fresh weights from a seed, those of a checkpoint, or of a pretrained model that the owner reads itself. */
   readonly weights:
     | { readonly kind: 'seed'; readonly seed: number }
     | { readonly kind: 'tensors'; readonly tensors: readonly Tensor[] }
+    | { readonly kind: 'pretrained'; readonly path: string }
+}
+
+/** The factors of an adapter: fresh ones from a seed, or those of a checkpoint. */
+export interface AdapterOrder {
+  readonly shape: AdapterShape
+  readonly factors: { readonly seed: number } | { readonly tensors: readonly Tensor[] }
 }
 
 /** A sample as the owner is asked for it: everything stated, everything checked. */
@@ -76,6 +84,7 @@ export type ToOwner =
       /** Their version; the next one if it is missing. */
       readonly version?: number
     }
+  | { readonly kind: 'adapt'; readonly id: number; readonly adapter: AdapterOrder }
   | { readonly kind: 'export-optimizer'; readonly id: number }
   | { readonly kind: 'import-optimizer'; readonly id: number; readonly state: OptimizerState }
   | { readonly kind: 'use-threads'; readonly id: number; readonly count: number }
@@ -85,6 +94,8 @@ export type ToOwner =
 export interface RowNumbers {
   readonly logprobs: Float32Array
   readonly entropies: Float32Array
+  /** Tokens that were computed for them, and tokens of the rows: fewer where rows begin alike. */
+  readonly computed: { readonly tokens: number; readonly of: number }
 }
 
 /** The loss's gradient with respect to `RowNumbers`, in their order. */

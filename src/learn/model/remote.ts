@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { whenAborted } from '../../base/core/call.ts'
 import { Line, type Waiting } from '../../base/core/threads/line.ts'
+import { type AdapterShape, checkAdapter } from './adapter.ts'
 import { readCheckpoint, readOptimizer, writeCheckpoint, writeOptimizer } from './checkpoint.ts'
 import { workerFile } from './kernel-file.ts'
 import type {
@@ -15,7 +16,9 @@ import type {
   TrainingRow,
   UpdateOptions,
 } from './model.ts'
-import type { FromOwner, Kernel, OwnerStart, TokenNews, ToOwner } from './protocol.ts'
+import { digestOf } from './pretrained/digest.ts'
+import { isPeft, readPeft, writePeft } from './pretrained/peft.ts'
+import type { AdapterOrder, FromOwner, Kernel, OwnerStart, TokenNews, ToOwner } from './protocol.ts'
 import {
   toRowGradients,
   toRowOrder,
@@ -131,6 +134,7 @@ class RemoteModel implements EmbeddedModel {
   readonly kernel: Kernel
   readonly files: ReadonlyMap<string, Uint8Array>
   #version = 0
+  #adapter: AdapterShape | undefined
 
   constructor(line: OwnerLine, start: OwnerStart, { kernel, files }: ModelFacts) {
     this.#line = line
@@ -145,6 +149,15 @@ class RemoteModel implements EmbeddedModel {
 
   get threads() {
     return this.#start.threads
+  }
+
+  get base() {
+    const { weights } = this.#start
+    return weights.kind === 'pretrained' ? weights.path : undefined
+  }
+
+  get adapter() {
+    return this.#adapter
   }
 
   version(): number {
@@ -224,16 +237,42 @@ class RemoteModel implements EmbeddedModel {
     await this.#line.ask({ kind: 'use-threads', count })
   }
 
+  async adapt(shape: AdapterShape, { seed = 0 }: { readonly seed?: number } = {}): Promise<void> {
+    await this.#adapt({ shape: checkAdapter(shape), factors: { seed } })
+  }
+
+  async #adapt(adapter: AdapterOrder): Promise<void> {
+    await this.#line.ask({ kind: 'adapt', adapter })
+    this.#adapter = adapter.shape
+  }
+
   async save(folder: string): Promise<void> {
     const { tensors } = await this.weights()
-    await writeCheckpoint(folder, { shape: this.shape, tensors, files: this.files })
+    const { shape, files, base, adapter } = this
+    if (base === undefined) return await writeCheckpoint(folder, { shape, tensors, files })
+    if (!adapter) throw new Error(`The model in ${base} has no adapter that could be saved.`)
+    await writePeft(folder, { shape: adapter, tensors, base, digest: digestOf(base), files })
   }
 
   async load(folder: string): Promise<{ version: number }> {
+    if (this.base !== undefined) return await this.#loadAdapter(folder, this.base)
     const { shape, tensors } = await readCheckpoint(folder)
     if (JSON.stringify(shape) !== JSON.stringify(this.shape)) {
       const shapes = `${JSON.stringify(shape)}, this one ${JSON.stringify(this.shape)}`
       throw new Error(`The model in ${folder} has the shape ${shapes}.`)
+    }
+    return { version: this.#moveTo(await this.#line.ask({ kind: 'import', tensors })) }
+  }
+
+  async #loadAdapter(folder: string, base: string): Promise<{ version: number }> {
+    if (!isPeft(folder)) throw new Error(`${folder} holds no adapter, which ${base} could take.`)
+    const { shape, tensors, digest } = await readPeft(folder)
+    if (digest !== undefined && digest !== digestOf(base)) {
+      throw new Error(`The adapter in ${folder} was made for another base than ${base}.`)
+    }
+    checkAdapter(shape)
+    if (JSON.stringify(shape) !== JSON.stringify(this.#adapter)) {
+      await this.#adapt({ shape, factors: { seed: 0 } })
     }
     return { version: this.#moveTo(await this.#line.ask({ kind: 'import', tensors })) }
   }

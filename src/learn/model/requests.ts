@@ -119,7 +119,7 @@ export function toTokenNumbers(rows: readonly TrainingRow[], numbers: RowNumbers
     logprobs[token] = numbers.logprobs[index]!
     entropies[token] = numbers.entropies[index++]!
   })
-  return { offsets, mask, logprobs, entropies }
+  return { offsets, mask, logprobs, entropies, computed: numbers.computed }
 }
 
 /** Gathers the gradient of wanted tokens out of that of all tokens. */

@@ -75,7 +75,21 @@ export function readEntries(header: Uint8Array, size: number, source: string): E
   return found
 }
 
+/** What a file says about itself besides its tensors. */
+export function readMetadata(
+  bytes: Uint8Array,
+  source: string,
+): Readonly<Record<string, string | undefined>> {
+  const header = bytes.subarray(8, 8 + headerLength(bytes, bytes.length, source))
+  const { __metadata__: found } = parseHeader(header, source)
+  return typeof found === 'object' && found !== null ? (found as Record<string, string>) : {}
+}
+
 function readHeader(bytes: Uint8Array, source: string): [string, unknown][] {
+  return Object.entries(parseHeader(bytes, source)).filter(([name]) => name !== '__metadata__')
+}
+
+function parseHeader(bytes: Uint8Array, source: string): Readonly<Record<string, unknown>> {
   let header: unknown
   try {
     header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
@@ -85,7 +99,7 @@ function readHeader(bytes: Uint8Array, source: string): [string, unknown][] {
   if (typeof header !== 'object' || header === null || Array.isArray(header)) {
     throw new Error(`${source} is not a safetensors file: its header is not an object.`)
   }
-  return Object.entries(header).filter(([name]) => name !== '__metadata__')
+  return header as Readonly<Record<string, unknown>>
 }
 
 /** Where a tensor lies among the numbers of a file. */

@@ -12,7 +12,9 @@ import {
 } from './vocabulary.ts'
 
 /** How a model is made from demonstrations. */
-export interface TeachModelOptions extends SupervisedOptions, ModelSettings {
+export interface TeachModelOptions
+  extends SupervisedOptions,
+    Pick<ModelSettings, 'threads' | 'kernel'> {
   /** Sizes of the transformer; the vocabulary's follows from the demonstrations. */
   readonly shape?: Partial<Omit<ModelShape, 'vocabulary'>>
   readonly vocabulary?: VocabularyOptions

@@ -116,11 +116,16 @@ export function toModelFiles(name: string, files: ReadonlyMap<string, Uint8Array
     if (!bytes) throw new Error(`The model "${name}" came without ${file}.`)
     return new TextDecoder().decode(bytes)
   }
+  const config = JSON.parse(text('tokenizer_config.json')) as Record<string, unknown>
+  const { chat_template: inside } = config
   return {
     name,
     tokenizer: JSON.parse(text('tokenizer.json')),
-    config: JSON.parse(text('tokenizer_config.json')) as Record<string, unknown>,
-    template: text('chat_template.jinja'),
+    config,
+    template:
+      typeof inside === 'string' && !files.has('chat_template.jinja')
+        ? inside
+        : text('chat_template.jinja'),
     endIds: [],
   }
 }

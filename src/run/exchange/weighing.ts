@@ -92,10 +92,13 @@ async function newestOf(reader: RunReader): Promise<number> {
 function makeShapedRewards(config: Config, { comparesRewards, name }: Format): Weighing {
   const { overlong, kl } = shapingOf(config)
   if (!comparesRewards || (!overlong && !kl)) return { weigh: group => group, notes: [] }
-  const what = [...(overlong ? ['the overlong penalty'] : []), ...(kl ? ['the KL penalty'] : [])]
+  const penalties = [
+    ...(overlong ? ['the overlong penalty'] : []),
+    ...(kl ? ['the KL penalty'] : []),
+  ]
   return {
     weigh: group => withShapedRewards(group, { ...(overlong && { overlong }), ...(kl && { kl }) }),
-    notes: [`rewards are as ${name} should compare them: less ${what.join(' and ')}`],
+    notes: [`rewards are as ${name} should compare them: less ${penalties.join(' and ')}`],
   }
 }
 

@@ -169,15 +169,15 @@ async function compareText(
   text: string,
 ): Promise<readonly Difference[]> {
   const ours = tokenizer.encode(text)
-  const theirs = (await tokenize(text)) ?? new Int32Array()
-  const at = ours.findIndex((id, index) => id !== theirs[index])
-  if (at < 0 && ours.length === theirs.length) return []
+  const onServer = (await tokenize(text)) ?? new Int32Array()
+  const at = ours.findIndex((id, index) => id !== onServer[index])
+  if (at < 0 && ours.length === onServer.length) return []
   const place = at < 0 ? ours.length : at
   const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
-  const words = `${shown} is ${excerpt(ours, place)} here and ${excerpt(theirs, place)} on the server`
+  const words = `${shown} is ${excerpt(ours, place)} here and ${excerpt(onServer, place)} on the server`
   // If the server's ids equal ours for the normalised text, it only normalises, which does not matter for ids.
   const normalised = tokenizer.encode(text.normalize('NFC'))
-  const isNormalised = theirs.length === normalised.length && theirs.every(isAt(normalised))
+  const isNormalised = onServer.length === normalised.length && onServer.every(isAt(normalised))
   return isNormalised
     ? [{ words: `${words}: it normalises text, which ids do not need`, matters: false }]
     : [{ words, matters: true }]

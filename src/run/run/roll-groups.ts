@@ -114,11 +114,11 @@ export async function* rollGroups<Data>(
   const reserved = group * leaves
   refuseTooFew(parts.budget?.trajectories, reserved * pipeline.perJob)
   const next = async (): Promise<Group> => {
-    const taken = await pipeline.next()
-    const { rewards, unscored } = glanceAt(taken)
+    const made = await pipeline.next()
+    const { rewards, unscored } = glanceAt(made)
     budget.settle(reserved, rewards.length + unscored)
-    quota.take(taken)
-    return taken
+    quota.take(made)
+    return made
   }
   const stopWhereMet = (): void => {
     const { end, kept, length } = quota

@@ -61,9 +61,9 @@ export function makeJsonBytes(): JsonBytes {
       length = putFloats(bytes, length, values)
     },
     take() {
-      const taken = bytes.subarray(0, length)
+      const written = bytes.subarray(0, length)
       length = 0
-      return taken
+      return written
     },
   }
 }

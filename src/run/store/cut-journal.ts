@@ -12,9 +12,9 @@ export class CutJournalError extends Error {
 
   constructor(folder: string, manifest: RunManifest, cut: Cut) {
     const { journal } = runPaths(folder)
-    const what = cut.end === undefined ? 'is missing' : `ends at byte ${cut.end} of ${cut.of}`
+    const problem = cut.end === undefined ? 'is missing' : `ends at byte ${cut.end} of ${cut.of}`
     super(
-      `${folder} is damaged: it was finished, but ${journal} ${what}. ${remedy(folder, manifest, cut)}`,
+      `${folder} is damaged: it was finished, but ${journal} ${problem}. ${remedy(folder, manifest, cut)}`,
     )
     this.canBeRolled = rolledAgain.includes(manifest.kind)
   }

@@ -162,16 +162,16 @@ interface Encoded {
 function takeBatch(waiters: Waiting[], buffer: FrameBuffer): readonly Encoded[] {
   buffer.clear()
   const encoded: Encoded[] = []
-  let taken = 0
+  let count = 0
   let size = 0
-  while (taken < waiters.length && size < largeBatch) {
-    const waiting = waiters[taken++]!
+  while (count < waiters.length && size < largeBatch) {
+    const waiting = waiters[count++]!
     const added = encodeWaiting(waiting, buffer)
     if (added === undefined) continue
     encoded.push({ waiting, size: added })
     size += added
   }
-  waiters.splice(0, taken)
+  waiters.splice(0, count)
   return encoded
 }
 

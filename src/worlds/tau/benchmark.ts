@@ -36,14 +36,14 @@ async function countTauTasks(values: Settings): Promise<number> {
 export async function measureTau(run: string): Promise<TauEvaluated | undefined> {
   await using reader = await openRunReader(run)
   const attempts: TauTrial[] = []
-  const taken = new Set<string>()
+  const counted = new Set<string>()
   let failed = 0
   let user: TauEvaluated['user'] = null
   for await (const source of reader.groups()) {
     failed += source.group.unscored.length
     for (const member of [...source.group.members, ...source.group.unscored]) {
       const taskId = taskNumber(source, member.trajectory.report)
-      const trial = takeTrial(taskId, member.tree.member, taken)
+      const trial = takeTrial(taskId, member.tree.member, counted)
       attempts.push({ taskId, trial, reward: isUnscored(member) ? 0 : member.reward.total })
       user = addUsage(user, userOf(member))
     }

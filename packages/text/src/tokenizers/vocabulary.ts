@@ -20,15 +20,15 @@ export interface Vocabulary {
 export function readVocabulary(value: unknown): Vocabulary {
   const ids = new Map<string, number>()
   const vocab = readFields(value, 'model.vocab')
-  const taken = new Uint8Array(FIRST_TOO_LARGE)
+  const usedIds = new Uint8Array(FIRST_TOO_LARGE)
   let isOneToOne = true
   let size = 0
   for (const token of Object.keys(vocab)) {
     const id = vocab[token] as number
     if (!isSmallId(id)) readId(id, `id of ${JSON.stringify(token)} in model.vocab`)
     ids.set(token, id)
-    if (taken[id] === 1) isOneToOne = false
-    taken[id] = 1
+    if (usedIds[id] === 1) isOneToOne = false
+    usedIds[id] = 1
     if (id >= size) size = id + 1
   }
   return indexVocabulary(ids, { size, isOneToOne })

@@ -58,3 +58,16 @@ it('H4: written JSON, its lines and events stay JSON; what is none is hidden as 
     expect(withoutSecretsInJson(text)).not.toContain('87654321')
   }
 })
+
+it('H4: a secret is hidden in base64 and in hexadecimal digits, wherever it begins in them', () => {
+  const secret = 'sk-Encoded?Secret>47'
+  keepSecret(secret)
+  for (const before of ['', 'a', 'ab', 'user:', 'Bearer ']) {
+    for (const kind of ['base64', 'base64url', 'hex'] as const) {
+      const echoed = Buffer.from(`${before}${secret}, and more`).toString(kind)
+      const shown = withoutSecrets(`the key was ${echoed}`)
+      expect(shown).toContain('[redacted]')
+      expect(Buffer.from(shown.slice(12), kind).toString()).not.toContain('Secret')
+    }
+  }
+})

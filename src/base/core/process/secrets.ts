@@ -15,8 +15,23 @@ export function keepSecret(secret: string | undefined): void {
   if (secret === undefined || secret.length < shortest || spellings.includes(secret)) return
   const quoted = inQuotes(secret)
   // Arguments of calls are JSON within JSON.
-  const spelled = [secret, quoted, inQuotes(quoted), encodeURIComponent(secret)]
+  const spelled = [secret, quoted, inQuotes(quoted), encodeURIComponent(secret), ...encoded(secret)]
   spellings = [...new Set([...spellings, ...spelled])].toSorted((a, b) => b.length - a.length)
+}
+
+/** A text in hexadecimal digits and in both alphabets of base64, wherever it begins in what was encoded. */
+function encoded(text: string): readonly string[] {
+  const alone = Buffer.from(text)
+  const hex = alone.toString('hex')
+  const inWhole = [alone.toString('base64'), alone.toString('base64url')]
+  const inBase64 = [0, 1, 2].flatMap(before => {
+    const bytes = Buffer.from(`${' '.repeat(before)}${text}`)
+    // Only whole groups of three bytes are spelled alike whatever follows; what was before is in the first.
+    const whole = bytes.subarray(0, bytes.length - (bytes.length % 3))
+    const from = before === 0 ? 0 : 4
+    return (['base64', 'base64url'] as const).map(kind => whole.toString(kind).slice(from))
+  })
+  return [hex, hex.toUpperCase(), ...inWhole, ...inBase64].filter(each => each.length >= shortest)
 }
 
 /** A text as it stands between the quotes of JSON. */

@@ -32,7 +32,7 @@ export const databaseCommand: Command = {
     },
     port: { help: 'The port; 0 takes any free one (default: 0)', argument: 'N' },
   },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runDatabase,
 }
 

@@ -56,7 +56,7 @@ export const gatewayCommand: Command = {
   settings: settingsOf('gateway'),
   readsConfig: true,
   own: gatewayFlags,
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runGateway,
 }
 

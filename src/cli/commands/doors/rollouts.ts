@@ -57,7 +57,7 @@ export const rolloutsCommand: Command = {
     queue: { help: 'Groups that may wait to be rolled (default: 4096)', argument: 'N' },
     results: { help: 'Finished groups that may wait to be taken (default: 256)', argument: 'N' },
   },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runRollouts,
 }
 

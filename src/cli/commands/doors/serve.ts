@@ -37,7 +37,7 @@ export const serveCommand: Command = {
     name: { help: 'The name that clients may know the model by', argument: 'NAME' },
     threads: { help: 'Threads of the model (default: as many as cores)', argument: 'N' },
   },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runServe,
 }
 

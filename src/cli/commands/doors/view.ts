@@ -40,12 +40,12 @@ export const viewCommand: Command = {
     model: { help: 'A model folder to write tokens as text with', argument: 'DIR' },
     trust: { help: 'Forks from the page run the code and ask the servers that runs name' },
   },
-  words: [0, 100],
+  positionalCount: [0, 100],
   run: runView,
 }
 
 async function runView(invocation: Invocation): Promise<number> {
-  const { words, own } = invocation
+  const { positionals: words, own } = invocation
   const sources = words.length > 0 ? words : runsIn('runs')
   for (const source of sources) checkSource(source)
   const target = own.static

@@ -33,7 +33,7 @@ export const workerCommand: Command = {
     },
   },
   defaults: { concurrency: 16 },
-  words: [0, 0],
+  positionalCount: [0, 0],
   run: runWorker,
 }
 

@@ -29,12 +29,12 @@ export const sandboxCommand: Command = {
     walls: { help: 'none accepts that nothing keeps commands from this machine', argument: 'NAME' },
     ...doorFlags,
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runSandbox,
 }
 
 async function runSandbox(invocation: Invocation): Promise<number> {
-  const { words, own, json, terminal, signal } = invocation
+  const { positionals: words, own, json, terminal, signal } = invocation
   if (words[0] !== 'serve') throw unknownVerb('sandbox', words[0], ['serve'])
   const { port = 8100 } = counted('port', own.port)
   const { sessions } = counted('sessions', own.sessions)

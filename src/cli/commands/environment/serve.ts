@@ -34,12 +34,12 @@ export const environmentCommand: Command = {
     sessions: { help: 'Sessions at one time (default: 64)', argument: 'N' },
     ...doorFlags,
   },
-  words: [2, 2],
+  positionalCount: [2, 2],
   run: runEnvironment,
 }
 
 async function runEnvironment(invocation: Invocation): Promise<number> {
-  const { words, flags, own, json, terminal, signal } = invocation
+  const { positionals: words, flags, own, json, terminal, signal } = invocation
   const [verb, name = ''] = words
   if (verb !== 'serve') throw unknownVerb('environment', verb, ['serve'])
   const { port = 8000 } = counted('port', own.port)

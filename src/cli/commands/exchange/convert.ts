@@ -21,7 +21,7 @@ export const convertCommand: Command = {
   examples: ['espalier convert runs/0007 --to steps --out runs/steps'],
   settings: ['stepHistory', 'advantage', 'weighting', 'model', 'policy', 'offline', 'hub', 'out'],
   own: { to: { help: 'What to convert to: steps', argument: 'KIND' } },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runConvert,
 }
 

@@ -48,12 +48,12 @@ export const datasetCommand: Command = {
     'tell-question': { help: 'With loss: let condensers know the question they will be asked' },
     recalls: { help: 'Most blocks that one conversation recalls (default: 6)', argument: 'N' },
   },
-  words: [2, 2],
+  positionalCount: [2, 2],
   run: runDataset,
 }
 
 async function runDataset(invocation: Invocation): Promise<number> {
-  const [word] = invocation.words
+  const [word] = invocation.positionals
   if (word === 'loss') return await showLoss(invocation)
   const kind = datasetKinds.find(each => each === word)
   if (kind) return await build(kind, invocation)
@@ -70,7 +70,7 @@ async function build(kind: DatasetSource['kind'], invocation: Invocation): Promi
   const concurrency = typeof flags.concurrency === 'number' ? flags.concurrency : 16
   const made = {
     kind,
-    source: invocation.words[1]!,
+    source: invocation.positionals[1]!,
     condense,
     policy,
     model,
@@ -120,7 +120,7 @@ function reasons(rejected: Readonly<Record<string, number>>): string {
 }
 
 async function showLoss(invocation: Invocation): Promise<number> {
-  const { words, flags, own, terminal, json, signal } = invocation
+  const { positionals: words, flags, own, terminal, json, signal } = invocation
   const { seed = 0, condense = defaultCondenser, judge, model } = flags
   const asking = { seed, judge, model, signal, tellsQuestion: own['tell-question'] !== undefined }
   const names = splitItems(condense, ' ').filter(Boolean)

@@ -28,7 +28,7 @@ export const exportModelCommand: Command = {
     to: { help: 'The format', argument: 'gguf|safetensors' },
     out: { help: 'The file to write; for safetensors the folder', argument: 'FILE' },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runExportModel,
 }
 
@@ -48,7 +48,12 @@ async function modelFolder(name: string): Promise<string> {
   throw new SettingError(`${name} has no model here: its trainer kept the weights elsewhere`)
 }
 
-async function runExportModel({ words, own, terminal, json }: Invocation): Promise<number> {
+async function runExportModel({
+  positionals: words,
+  own,
+  terminal,
+  json,
+}: Invocation): Promise<number> {
   const { to, out } = own
   if (to !== 'gguf' && to !== 'safetensors') {
     throw new MisuseError(`--to is gguf or safetensors, not "${to ?? ''}"`)

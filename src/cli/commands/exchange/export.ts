@@ -43,12 +43,12 @@ export const exportCommand: Command = {
     without: { help: 'Leave out what a format cannot carry: experts', argument: 'experts' },
     volatile: { help: 'Also write what depends on clocks and servers' },
   },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runExport,
 }
 
 async function runExport({
-  words,
+  positionals: words,
   own,
   flags,
   json,

@@ -23,11 +23,17 @@ export const importCommand: Command = {
   ],
   settings: ['model', 'offline', 'hub', 'tasks', 'out'],
   own: { from: { help: 'The format of the file', argument: 'FORMAT' } },
-  words: [1, 1],
+  positionalCount: [1, 1],
   run: runImport,
 }
 
-async function runImport({ words, own, flags, json, terminal }: Invocation): Promise<number> {
+async function runImport({
+  positionals: words,
+  own,
+  flags,
+  json,
+  terminal,
+}: Invocation): Promise<number> {
   const { from } = own
   if (!from) throw new MisuseError('import needs --from FORMAT')
   checkFormat(from)

@@ -59,7 +59,7 @@ export const tasksCommand: Command = {
     },
     keep: { help: `Bands to write, of ${bands.join(', ')}`, argument: 'BANDS' },
   },
-  words: [2, 2],
+  positionalCount: [2, 2],
   run: runTasks,
 }
 
@@ -72,13 +72,13 @@ const verbs: Readonly<Record<string, (invocation: Invocation) => Promise<number>
 }
 
 async function runTasks(invocation: Invocation): Promise<number> {
-  const [verb = ''] = invocation.words
+  const [verb = ''] = invocation.positionals
   if (Object.hasOwn(verbs, verb)) return await verbs[verb]!(invocation)
   throw unknownVerb('tasks', verb, Object.keys(verbs))
 }
 
 async function makeSet(invocation: Invocation): Promise<number> {
-  const { words, flags } = invocation
+  const { positionals: words, flags } = invocation
   const count = Number(words[1])
   if (!Number.isInteger(count) || count < 1) {
     throw new MisuseError(`espalier tasks make takes how many, not "${words[1]}"`)
@@ -91,11 +91,13 @@ async function makeSet(invocation: Invocation): Promise<number> {
 async function recordSet(invocation: Invocation): Promise<number> {
   const out = refuseOld(outOf(invocation))
   const lines: string[] = []
-  for await (const task of recordTasks(invocation.words[1]!, invocation.own.from)) {
+  for await (const task of recordTasks(invocation.positionals[1]!, invocation.own.from)) {
     lines.push(`${jsonWithoutSecrets(task)}\n`)
   }
   if (lines.length === 0) {
-    throw new SettingError(`${invocation.words[1]} holds no message of a user that was answered`)
+    throw new SettingError(
+      `${invocation.positionals[1]} holds no message of a user that was answered`,
+    )
   }
   writeFileSync(out, lines.join(''))
   return tellWritten(invocation, { tasks: lines.length })
@@ -103,7 +105,7 @@ async function recordSet(invocation: Invocation): Promise<number> {
 
 async function dedupeSet(invocation: Invocation): Promise<number> {
   const out = refuseOld(outOf(invocation))
-  const tasks = await read(invocation, invocation.words[1]!)
+  const tasks = await read(invocation, invocation.positionals[1]!)
   const heldOut = await readAgainst(invocation)
   const { kept, leftOut } = dedupeTasks(tasks, heldOut, likenessOf(invocation))
   write(out, kept)
@@ -122,7 +124,7 @@ async function splitSet(invocation: Invocation): Promise<number> {
   const fileOf = (name: string): string => out.replace(/(\.jsonl)?$/, `.${name}.jsonl`)
   for (const { name } of splits) refuseOld(fileOf(name))
   const options = { seed: flags.seed ?? 0, ...likenessOf(invocation) }
-  const parts = partTasks(await read(invocation, invocation.words[1]!), shares, options)
+  const parts = partTasks(await read(invocation, invocation.positionals[1]!), shares, options)
   const files: Record<string, string> = {}
   const counted: Record<string, number> = {}
   for (const [name, tasks] of Object.entries(parts)) {
@@ -133,7 +135,7 @@ async function splitSet(invocation: Invocation): Promise<number> {
 }
 
 async function measureSet(invocation: Invocation): Promise<number> {
-  const { words, flags, own, lists, terminal, json } = invocation
+  const { positionals: words, flags, own, lists, terminal, json } = invocation
   const run = words[1]!
   if (!isRun(run)) throw new MisuseError(`${run} is not a run: roll or eval the tasks first`)
   if ((await readManifest(run)).kind === 'train') {

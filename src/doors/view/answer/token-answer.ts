@@ -104,7 +104,7 @@ export function candidatesAt(
   })
 }
 
-/** The advantage of each token of a node; `null` where it is not trained. */
+/** The advantage of each token of a node; `null` if it is not trained. */
 function openCredit(credits: Credits, node: number): (at: number) => number | null {
   const spans = credits.get(node) ?? []
   let next = 0

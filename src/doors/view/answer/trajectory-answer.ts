@@ -96,7 +96,7 @@ function turnsOf(tree: Tree, trajectory: Trajectory, credits: Credits): readonly
   })
 }
 
-/** The nodes that a turn sampled: several where it was resumed under newer weights. */
+/** The nodes that a turn sampled: several if it was resumed under newer weights. */
 function sampledNodes(tree: Tree, from: number, end: Place): readonly number[] {
   const nodes: number[] = []
   for (let node = end.node; ; node = tree.nodes[node]!.parent.node) {

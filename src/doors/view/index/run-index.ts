@@ -126,7 +126,7 @@ export class RunIndex implements AsyncDisposable {
     return this.#facts.get(tree)
   }
 
-  /** Reads a tree; nothing where there is none of that id. */
+  /** Reads a tree; nothing if there is none of that id. */
   async tree(id: string): Promise<Tree | undefined> {
     const place = this.#trees.get(id)
     if (!place || !this.#handle) return undefined
@@ -220,7 +220,7 @@ export class RunIndex implements AsyncDisposable {
   }
 }
 
-/** The id of the tree that a frame holds, without reading the rest; nothing where it holds no tree. */
+/** The id of the tree that a frame holds, without reading the rest; nothing if it holds no tree. */
 function treeIdIn(bytes: Buffer): string | undefined {
   const start = headerStart + treeStart.length
   if (bytes.compare(treeStart, 0, treeStart.length, headerStart, start) !== 0) return undefined

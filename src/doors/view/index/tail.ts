@@ -14,7 +14,7 @@ export class Tail {
     this.#path = path
   }
 
-  /** The whole lines that were added since the last time; none where there is no file yet. */
+  /** The whole lines that were added since the last time; none if there is no file yet. */
   async *lines(): AsyncGenerator<string> {
     let handle: FileHandle
     try {

@@ -23,7 +23,7 @@ export interface ChatRequest {
   readonly maxTokens: number
   readonly seed: number
   readonly stopStrings: readonly string[]
-  /** The path behind the messages; empty where there is none. */
+  /** The path behind the messages; empty if there is none. */
   readonly prompt: Int32Array
   /** Whose it is, for routers. @default nobody's */
   readonly session?: string
@@ -39,7 +39,7 @@ export interface Chat extends AsyncDisposable {
 
 /** What a server turned out to understand. */
 interface Dialect {
-  /** Knows `top_k` and `min_p`, and gives token ids where it can. */
+  /** Knows `top_k` and `min_p`, and gives token ids if it can. */
   readonly isExtended: boolean
   readonly limit: 'max_tokens' | 'max_completion_tokens'
 }

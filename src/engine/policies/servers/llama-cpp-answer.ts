@@ -19,7 +19,7 @@ import { TokenBuffer } from '../transport/token-buffer.ts'
 /** What a llama.cpp server drew, checked. */
 export interface LlamaDraw {
   readonly ids: Int32Array
-  /** NaN where a character spans several tokens: the server gives a number for the last one only. */
+  /** NaN if a character spans several tokens: the server gives a number for the last one only. */
   readonly logprobs: Float32Array
   readonly top: TopLogprobs | undefined
   /** Whether the numbers are of the plain distribution, not of the one that was sampled from. */

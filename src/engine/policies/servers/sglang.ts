@@ -68,7 +68,7 @@ interface Sglang {
   readonly frameOf: ReturnType<typeof openSampleFrames>
   /** A new name for a request. All are of one length: the server aborts by prefix. */
   readonly nextRid: () => string
-  /** The adapter that is asked for, where one was loaded. */
+  /** The adapter that is asked for, if one was loaded. */
   adapter: string | undefined
 }
 
@@ -295,7 +295,7 @@ function finish(attempt: SampleState, generated: Generated): TokenSample {
   })
 }
 
-/** Raw numbers are those of temperature 1: where that is the temperature, they are tempered ones. */
+/** Raw numbers are those of temperature 1: if that is the temperature, they are tempered ones. */
 function basisOf({ logprobs }: Sglang, temperature: number): LogprobBasis {
   return logprobs === 'raw' && temperature !== 1 ? 'raw' : 'tempered'
 }
@@ -332,7 +332,7 @@ async function describe(sglang: Sglang, call: Call): Promise<PolicyDescription> 
   const info = await serverInfo(server, call)
   const where = `GET ${server.url}/server_info`
   if (model.weight_version !== undefined) versions.read(model.weight_version)
-  // Its memory may hold less than its context; where neither is told, as by a router, nothing is known.
+  // Its memory may hold less than its context; if neither is told, as by a router, nothing is known.
   const told = [
     asCount(info.context_length, where, 'context_length'),
     asCount(info.max_req_input_len, where, 'max_req_input_len'),

@@ -224,7 +224,7 @@ function toCandidate(token: unknown, logprob: unknown, where: string): Candidate
   )
 }
 
-/** The best `width` candidates of each token; the sampled one is listed even where it is worse. */
+/** The best `width` candidates of each token; the sampled one is listed even if it is worse. */
 function topOf(candidates: readonly Candidate[][], { where, width }: VllmAsked): TopLogprobs {
   const ids = new Int32Array(candidates.length * width)
   const logprobs = new Float32Array(candidates.length * width)

@@ -75,7 +75,7 @@ export function vllmScoreFrame(options: VllmFrame): BodyFrame {
 }
 
 /**
- * Candidates are listed with the sampled token first, even where it is not among the best, and
+ * Candidates are listed with the sampled token first, even if it is not among the best, and
  * `generate` cuts that list to the number asked for: so one more is needed there.
  */
 function widthFor(endpoint: VllmEndpoint, candidates: number): number {

@@ -311,7 +311,7 @@ function finish(
   })
 }
 
-/** Raw numbers are those of temperature 1: where that is the temperature, they are tempered ones. */
+/** Raw numbers are those of temperature 1: if that is the temperature, they are tempered ones. */
 function basisOf({ logprobs }: Vllm, sampling: Sampling): LogprobBasis {
   if (logprobs === 'raw' || sampling.temperature === 0) {
     return sampling.temperature === 1 ? 'tempered' : 'raw'

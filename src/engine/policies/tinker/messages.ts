@@ -221,7 +221,7 @@ export interface SampleOutput {
     readonly logprobs: Float32Array | null
     readonly finish: 'stop' | 'length'
   }[]
-  /** NaN where there is none, as for the first token; undefined if they were not asked for. */
+  /** NaN if there is none, as for the first token; undefined if they were not asked for. */
   readonly promptLogprobs?: Float32Array
   readonly cached?: number
 }

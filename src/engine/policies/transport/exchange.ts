@@ -12,7 +12,7 @@ import { ServerError } from './server-error.ts'
 
 /** A request under way. */
 export interface Exchange<T = Buffer> {
-  /** The body, or what was read from it; empty where events were handed on instead. */
+  /** The body, or what was read from it; empty if events were handed on instead. */
   readonly answer: Promise<T>
   /** Closes the connection; `answer` rejects with the reason. */
   cancel(reason: unknown): void

@@ -6,7 +6,7 @@ export interface BodyFrame {
   /** In ASCII, at most 32 characters. */
   readonly head: string
   readonly tail: string
-  /** What stands behind the tail, where it is the same in many bodies. */
+  /** What stands behind the tail, if it is the same in many bodies. */
   readonly rest?: Buffer
 }
 

@@ -7,7 +7,7 @@ export type Fields = Readonly<Record<string, unknown>>
 
 /** No token has an id above this: ids are stored in 32 bits. */
 const largestId = 2 ** 31 - 1
-/** Servers write -9999 or the lowest float where they have no number for a sampled token. */
+/** Servers write -9999 or the lowest float if they have no number for a sampled token. */
 const lowestLogprob = -9000
 
 /** The error of an answer that is not what the protocol promises. */

@@ -43,7 +43,7 @@ export interface Fed {
   readonly refused: readonly Group[]
   /** Those of them that had grown too old. */
   readonly stale: readonly Group[]
-  /** How rolling was ahead, where it may be. */
+  /** How rolling was ahead, if it may be. */
   readonly ahead?: Pick<RolledAhead, 'steps' | 'held' | 'slowest'>
 }
 

@@ -31,7 +31,7 @@ export interface StepRecord {
   readonly staleness: Staleness
   /** Groups that had grown too old to learn from. */
   readonly stale: number
-  /** How rolling was ahead, where it may be. */
+  /** How rolling was ahead, if it may be. */
   readonly ahead?: RolledAhead
   /** What became of all tokens since the run began. */
   readonly ledger: Ledger

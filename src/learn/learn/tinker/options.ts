@@ -8,7 +8,7 @@ import type { FactorOptions } from '../row-factors.ts'
 export interface TinkerTrainerOptions {
   /** @default 4e-4 */
   readonly learningRate?: number
-  /** One of `tinkerLosses` that the server has. @default `ppo`, or `importance-sampling` where there is none */
+  /** One of `tinkerLosses` that the server has. @default `ppo`, or `importance-sampling` if there is none */
   readonly loss?: string
   /**
    * What the server itself divides a row's sum by; we multiply by it to undo that.

@@ -32,7 +32,7 @@ const measuredShare = 0.2
 const measurements = 10
 
 /**
- * Steps between held-out evaluations where nobody says: at most ten in a run, and a fifth of the
+ * Steps between held-out evaluations if nobody says: at most ten in a run, and a fifth of the
  * attempts. It depends on numbers alone, so that a run is the same on every machine.
  */
 export function usualEvery(

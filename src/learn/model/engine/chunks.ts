@@ -1,32 +1,45 @@
 import * as layout from '../kernels/layout.ts'
 import type { RowOrder } from '../protocol.ts'
-import type { Heap } from './heap.ts'
-import { inverseTemperature, writeJob, writeSpan } from './job.ts'
 import { jobTokens } from './plan.ts'
+import { buildTrie, type Trie } from './trie.ts'
 
-/** A row's part of a chunk: only tokens up to the last wanted one are computed. */
-interface ChunkRow {
-  readonly order: RowOrder
-  /** Tokens to compute: all before the last wanted one. */
+/** Tokens that follow each other in one chunk. */
+export interface ChunkSpan {
+  /** Its first token inside the chunk. */
+  readonly start: number
   readonly count: number
-  readonly wanted: number
+  readonly position: number
+  /** What comes before it. */
+  readonly parent: SpanPlace | undefined
 }
 
-/** Rows that go through the model together. */
+/** A span of a chunk, both by number. */
+export interface SpanPlace {
+  readonly chunk: number
+  readonly span: number
+}
+
+/** A log-probability that is wanted: of an id behind a token of the chunk. */
+export interface Wanted {
+  readonly token: number
+  readonly target: number
+  readonly temperature: number
+}
+
+/** Tokens that go through the model together. */
 export interface Chunk {
-  readonly rows: readonly ChunkRow[]
-  readonly tokens: number
-  readonly wanted: number
+  readonly ids: Int32Array
+  readonly spans: readonly ChunkSpan[]
+  readonly wanted: readonly Wanted[]
 }
 
-/** A chunk with the addresses of what was written down for it. */
-export interface PlacedChunk extends Chunk {
-  readonly job: number
-  readonly ids: number
-  readonly spanList: number
-  readonly rowList: number
-  /** Where its activations stay for the backward pass; 0 when they are computed again. */
-  readonly activations: number
+/** Rows as chunks, and where each wanted number of the rows is found, in their order. */
+export interface Cut {
+  readonly chunks: readonly Chunk[]
+  readonly numbers: readonly { readonly chunk: number; readonly wanted: number }[]
+  /** Tokens that are computed, and those that the rows have. */
+  readonly tokens: number
+  readonly rowTokens: number
 }
 
 /** The fewest tokens for which a chunk is worth its own pass. */
@@ -34,139 +47,73 @@ const smallestChunk = 64
 
 /**
  * Cuts rows into chunks by their sizes alone, so that sums over chunks have one order whatever the
- * number of threads. Rows without a wanted token are left out.
+ * number of threads. `joins` computes common beginnings once; otherwise rows that fit stay whole.
  */
-export function cutChunks(orders: readonly RowOrder[]): Chunk[] {
-  const rows = orders
-    .map(order => ({ order, count: order.mask.lastIndexOf(1), wanted: countWanted(order.mask) }))
-    .filter(row => row.wanted > 0)
-  const total = rows.reduce((sum, row) => sum + row.count, 0)
-  const size = Math.min(Math.max(Math.ceil(total / layout.LANES), smallestChunk), jobTokens)
-  const chunks: Chunk[] = []
-  let open: ChunkRow[] = []
-  let tokens = 0
-  const close = () => {
-    const wanted = open.reduce((sum, row) => sum + row.wanted, 0)
-    if (open.length > 0) chunks.push({ rows: open, tokens, wanted })
-    open = []
-    tokens = 0
-  }
-  for (const row of rows) {
-    if (tokens + row.count > size) close()
-    open.push(row)
-    tokens += row.count
-  }
-  close()
-  return chunks
-}
-
-function countWanted(mask: Uint8Array): number {
-  return mask.reduce((sum, wanted) => sum + wanted, 0)
-}
-
-/** Bytes of a chunk's description, without activations. */
-function descriptionBytes({ rows, tokens, wanted }: Chunk): number {
-  const lists = rows.length * layout.SPAN_BYTES + wanted * layout.ROW_BYTES
-  return align(layout.JOB_BYTES) + align(lists + 8) + align(tokens * 4)
-}
-
-/**
- * Places chunks in the heap's arena and writes them down as forward jobs. `keptBytes` says how
- * much a chunk's activations take; as many chunks as fit `budget` keep theirs.
- */
-export function placeChunks(
-  heap: Heap,
-  chunks: readonly Chunk[],
-  { budget, keptBytes }: PlaceOptions,
-): PlacedChunk[] {
-  const descriptions = chunks.reduce((sum, chunk) => sum + descriptionBytes(chunk), 0)
-  let spent = 0
-  const kept = chunks.map(chunk => {
-    const bytes = budget > 0 ? align(keptBytes(chunk)) : 1
-    if (spent + bytes > budget) return undefined
-    spent += bytes
-    return bytes
-  })
-  let address = heap.arena(descriptions + spent)
-  let activations = address + descriptions
-  return chunks.map((chunk, index) => {
-    const lists = address + align(layout.JOB_BYTES)
-    const ids = lists + align(chunkLists(chunk))
-    const placed: PlacedChunk = {
-      ...chunk,
-      job: address,
-      rowList: lists,
-      spanList: lists + chunk.wanted * layout.ROW_BYTES,
-      ids,
-      activations: kept[index] === undefined ? 0 : activations,
+export function cutChunks(rows: readonly RowOrder[], joins: boolean): Cut {
+  const trie = buildTrie(rows, joins)
+  const tokens = trie.ids.length
+  const size = Math.min(Math.max(Math.ceil(tokens / layout.LANES), smallestChunk), jobTokens)
+  const { chunks, places } = cutTrie(trie, { size, joins })
+  const wanted = chunks.map(() => [] as Wanted[])
+  const known = new Map<string, number>()
+  const numbers = rows.flatMap(({ ids, mask, temperature }, row) => {
+    const found: { chunk: number; wanted: number }[] = []
+    for (let at = 1; at < mask.length; at++) {
+      if (mask[at] === 0) continue
+      const { chunk, token } = places[trie.places[row]![at - 1]!]!
+      const key = joins ? `${chunk} ${token} ${ids[at]} ${temperature}` : ''
+      const same = joins ? known.get(key) : undefined
+      if (same === undefined) {
+        known.set(key, wanted[chunk]!.length)
+        wanted[chunk]!.push({ token, target: ids[at]!, temperature })
+      }
+      found.push({ chunk, wanted: same ?? wanted[chunk]!.length - 1 })
     }
-    address += descriptionBytes(chunk)
-    activations += kept[index] ?? 0
-    writeChunk(heap, placed)
-    return placed
+    return found
   })
-}
-
-interface PlaceOptions {
-  readonly budget: number
-  readonly keptBytes: (chunk: Chunk) => number
-}
-
-function chunkLists({ rows, wanted }: Chunk): number {
-  return rows.length * layout.SPAN_BYTES + wanted * layout.ROW_BYTES + 8
-}
-
-function align(bytes: number): number {
-  return Math.ceil(bytes / 64) * 64
-}
-
-function writeChunk(heap: Heap, chunk: PlacedChunk): void {
-  let start = 0
-  let span = chunk.spanList
-  let row = chunk.rowList
-  for (const { order, count } of chunk.rows) {
-    heap.i32.set(order.ids.subarray(0, count), chunk.ids / 4 + start)
-    span = writeSpan(heap, span, { start, count, position: 0, table: 0 })
-    row = writeWanted(heap, row, { order, start, count })
-    start += count
+  return {
+    chunks: chunks.map((chunk, index) => ({ ...chunk, wanted: wanted[index]! })),
+    numbers,
+    tokens,
+    rowTokens: trie.before,
   }
-  writeChunkJob(heap, chunk, { kind: layout.JOB_FORWARD })
 }
 
-function writeWanted(
-  heap: Heap,
-  first: number,
-  { order, start, count }: { order: RowOrder; start: number; count: number },
-): number {
-  let row = first
-  for (let token = 1; token <= count; token++) {
-    if (order.mask[token] === 0) continue
-    const at = row / 4
-    heap.i32[at + layout.ROW_TOKEN / 4] = start + token - 1
-    heap.i32[at + layout.ROW_TARGET / 4] = order.ids[token]!
-    heap.f32[at + layout.ROW_INVERSE_TEMPERATURE / 4] = inverseTemperature(order.temperature)
-    row += layout.ROW_BYTES
+/** Where a token of the trie went. */
+interface TokenPlace extends SpanPlace {
+  readonly token: number
+}
+
+function cutTrie(
+  { ids, parents, positions, ends }: Trie,
+  { size, joins }: { readonly size: number; readonly joins: boolean },
+) {
+  const chunks: { ids: Int32Array; spans: ChunkSpan[] }[] = []
+  const places: TokenPlace[] = []
+  let open: { start: number; spans: ChunkSpan[] } = { start: 0, spans: [] }
+  const close = (end: number) => {
+    if (end > open.start) chunks.push({ ids: ids.subarray(open.start, end), spans: open.spans })
+    open = { start: end, spans: [] }
   }
-  return row
-}
-
-/** Writes a chunk's job: forward, or backward into a lane. */
-export function writeChunkJob(
-  heap: Heap,
-  chunk: PlacedChunk,
-  job: { readonly kind: number; readonly lane?: number; readonly next?: number },
-): void {
-  const { ids, spanList, rowList, activations } = chunk
-  writeJob(heap, chunk.job, {
-    ...job,
-    tokens: chunk.tokens,
-    ids,
-    spans: chunk.rows.length,
-    spanList,
-    rows: chunk.wanted,
-    rowList,
-    activations,
-    retain: activations !== 0 || job.kind === layout.JOB_BACKWARD,
-    recompute: activations === 0 && job.kind === layout.JOB_BACKWARD,
-  })
+  for (let first = 0; first < ids.length; ) {
+    let end = first + 1
+    while (ends[end - 1] === 0) end++
+    if (!joins && first > open.start && end - open.start > size) close(first)
+    const room = open.start + (joins ? size : Math.max(size, jobTokens)) - first
+    end = Math.min(end, first + room)
+    const parent = parents[first]!
+    open.spans.push({
+      start: first - open.start,
+      count: end - first,
+      position: positions[first]!,
+      parent: parent < 0 ? undefined : places[parent],
+    })
+    for (let at = first; at < end; at++) {
+      places.push({ chunk: chunks.length, span: open.spans.length - 1, token: at - open.start })
+    }
+    if (end - open.start >= size) close(end)
+    first = end
+  }
+  close(ids.length)
+  return { chunks, places }
 }

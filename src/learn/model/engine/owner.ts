@@ -1,17 +1,27 @@
-import type { FromOwner, OwnerStart, RowGradients, RowOrder, ToOwner } from '../protocol.ts'
+import { openWeights } from '../pretrained/open-weights.ts'
+import type {
+  AdapterOrder,
+  FromOwner,
+  OwnerStart,
+  RowGradients,
+  RowOrder,
+  ToOwner,
+} from '../protocol.ts'
+import { placeAdapter } from './adapted.ts'
+import { checkTensors, loadFrozen } from './frozen.ts'
 import { Heap } from './heap.ts'
 import { fromTensors, initialise, toTensors } from './parameters.ts'
-import { makePlan, type Plan } from './plan.ts'
+import { makePlan, type Plan, type TrainedArrays, takeWhole } from './plan.ts'
 import { Sampler } from './sampler.ts'
 import { Threads } from './threads.ts'
 import { Trainer } from './trainer.ts'
-import { instantiate } from './webassembly.ts'
+import { instantiate, type Kernels } from './webassembly.ts'
 
-/** Bytes of activations that a gradient may keep in memory. */
-const keptBudget = 256 * 2 ** 20
+/** Bytes of activations that a gradient may keep in memory: of a model trained whole, and of a pretrained one. */
+const keptBudgets = { whole: 256 * 2 ** 20, frozen: 1024 * 2 ** 20 } as const
 
 /** Bytes of the key-value cache, reserved but not touched before they are needed. */
-const cacheBytes = 256 * 2 ** 20
+const cacheBytes = { whole: 256 * 2 ** 20, frozen: 512 * 2 ** 20 } as const
 
 /** How the owner is connected. */
 export interface OwnerPort {
@@ -48,20 +58,41 @@ export class Owner {
     this.#port = port
     const { module, shape, weights } = start
     const kernels = instantiate(module, this.#heap.memory)
-    const { threads: count } = start
-    this.#plan = makePlan(this.#heap, kernels, { shape, threads: count, cacheBytes })
-    this.#threads = new Threads(this.#heap, kernels, { count, file: port.file, module })
+    this.#plan = this.#openPlan(start, kernels)
+    this.#threads = new Threads(this.#heap, kernels, {
+      count: start.threads,
+      file: port.file,
+      module,
+    })
     const parts = { heap: this.#heap, plan: this.#plan, threads: this.#threads, kernels }
     const tell = (news: FromOwner) => {
       this.#news.push(news)
     }
     this.#sampler = new Sampler({ ...parts, tell, version: () => this.#version })
+    const keptBudget = keptBudgets[this.#plan.isFrozen ? 'frozen' : 'whole']
     this.#trainer = new Trainer({ ...parts, keptBudget })
-    if (weights.kind === 'seed') initialise(this.#parameters(), shape, weights.seed)
-    else fromTensors(this.#parameters(), shape, weights.tensors)
-    this.#trainer.pack()
+    if (weights.kind !== 'pretrained') {
+      const arrays = takeWhole(this.#heap, shape)
+      this.#trainer.train(arrays)
+      if (weights.kind === 'seed') initialise(this.#valuesOf(arrays), arrays.places, weights.seed)
+      else fromTensors(this.#valuesOf(arrays), arrays.places, weights.tensors)
+      this.#trainer.pack()
+    }
     this.#news.push({ kind: 'ready' })
     this.#flush()
+  }
+
+  /** Takes memory for a model; weights that stay are read at once. */
+  #openPlan({ shape, threads, weights }: OwnerStart, kernels: Kernels): Plan {
+    const heap = this.#heap
+    if (weights.kind !== 'pretrained') {
+      return makePlan(heap, kernels, { shape, threads, cacheBytes: cacheBytes.whole, type: 'f32' })
+    }
+    using file = openWeights(weights.path)
+    const type = checkTensors(file, shape)
+    const plan = makePlan(heap, kernels, { shape, threads, cacheBytes: cacheBytes.frozen, type })
+    loadFrozen(heap, file, { plan, kernels })
+    return plan
   }
 
   /** Takes messages from the main thread. */
@@ -130,6 +161,9 @@ export class Owner {
         return [this.#export(message)]
       case 'import':
         return [this.#import(message)]
+      case 'adapt':
+        this.#adapt(message.adapter)
+        return [this.#done(id)]
       case 'export-optimizer':
         return [{ kind: 'optimizer', id, state: this.#trainer.exportState(this.#version) }]
       case 'import-optimizer':
@@ -155,13 +189,14 @@ export class Owner {
     const messages = [first]
     while (this.#queue[0]?.kind === 'score') messages.push(this.#queue.shift() as typeof first)
     const rows = messages.flatMap(message => message.rows)
-    const { logprobs, entropies } = this.#trainer.forward(rows, { keep: false })
+    const { logprobs, entropies, computed } = this.#trainer.forward(rows, { keep: false })
     let start = 0
     return messages.map(({ id, rows }) => {
       const end = start + countMasked(rows)
       const numbers = {
         logprobs: logprobs.slice(start, end),
         entropies: entropies.slice(start, end),
+        computed,
       }
       start = end
       return { kind: 'numbers', id, numbers }
@@ -192,25 +227,41 @@ export class Owner {
   }
 
   #export({ id }: Message<'export'>): FromOwner {
-    const tensors = toTensors(this.#parameters(), this.#plan.shape)
+    const { trained } = this.#trainer
+    const tensors = trained ? toTensors(this.#valuesOf(trained), trained.places) : []
     return { kind: 'tensors', id, tensors, version: this.#version }
   }
 
   #import({ id, tensors, version }: Message<'import'>): FromOwner {
-    fromTensors(this.#parameters(), this.#plan.shape, tensors)
+    const { trained } = this.#trainer
+    if (!trained) throw new Error('A pretrained model takes an adapter, and it has none yet.')
+    fromTensors(this.#valuesOf(trained), trained.places, tensors)
     this.#trainer.pack()
-    this.#version = version ?? this.#version + 1
-    this.#sampler.forget()
+    this.#moveTo(version ?? this.#version + 1)
     return this.#done(id)
+  }
+
+  /** Gives a model whose weights stay an adapter; a fresh one changes nothing yet. */
+  #adapt({ shape, factors }: AdapterOrder): void {
+    const arrays = placeAdapter(this.#heap, this.#plan, shape)
+    const values = this.#valuesOf(arrays)
+    if ('seed' in factors) initialise(values, arrays.places, factors.seed)
+    else fromTensors(values, arrays.places, factors.tensors)
+    this.#trainer.train(arrays)
+    if ('tensors' in factors) this.#moveTo(this.#version)
+  }
+
+  #moveTo(version: number): void {
+    this.#version = version
+    this.#sampler.forget()
   }
 
   #done(id: number): FromOwner {
     return { kind: 'done', id, version: this.#version }
   }
 
-  #parameters(): Float32Array {
-    const start = this.#plan.parameters / 4
-    return this.#heap.f32.subarray(start, start + this.#plan.parameterCount)
+  #valuesOf({ values, count }: TrainedArrays): Float32Array {
+    return this.#heap.f32.subarray(values / 4, values / 4 + count)
   }
 
   #flush(): void {
@@ -227,5 +278,13 @@ function countMasked(rows: readonly RowOrder[]): number {
 
 /** Whether a message changes the weights; keys and values of samples under way would then be wrong. */
 function changesWeights({ kind }: Exclusive): boolean {
-  return kind === 'update' || kind === 'import' || kind === 'import-optimizer' || kind === 'close'
+  return exclusive.has(kind)
 }
+
+const exclusive: ReadonlySet<Exclusive['kind']> = new Set([
+  'update',
+  'import',
+  'adapt',
+  'import-optimizer',
+  'close',
+])

@@ -1,13 +1,14 @@
 import { random, seedOf } from '../../../base/math/random.ts'
-import type { ModelShape } from '../shape.ts'
+import type { AdapterMap, AdapterShape } from '../adapter.ts'
+import { type ModelShape, up8 } from '../shape.ts'
 import type { Tensor } from '../tensor.ts'
-import { parameterOffsets } from './plan.ts'
+import { parameterOffsets, type TrainedArrays, widthsOf } from './plan.ts'
 
 /**
  * One tensor of the checkpoint inside a parameter array. A matrix product's weight is kept as
  * inputs × outputs, several side by side in rows of `stride`; checkpoints have outputs × inputs.
  */
-interface TensorPlace {
+export interface TensorPlace {
   readonly name: string
   readonly kind: 'norm' | 'embedding' | 'weight'
   readonly offset: number
@@ -80,10 +81,91 @@ interface Sizes {
   readonly spread: number
 }
 
-/** Fills a parameter array with fresh weights: norms of 1, the rest uniform around 0. */
-export function initialise(array: Float32Array, shape: ModelShape, seed: number): void {
+/** Where the factors of an adapter lie among its numbers, and how many numbers these are. */
+export function adapterPlaces(
+  shape: ModelShape,
+  adapter: AdapterShape,
+): Pick<TrainedArrays, 'count' | 'places'> & { readonly layerStride: number } {
+  const { inner, stride } = adapterOffsets(shape, adapter)
+  const { rank } = adapter
+  const places = Array.from({ length: shape.layers }, (_, layer) =>
+    inner.flatMap(({ map, inputs, outputs, down, up }): TensorPlace[] => {
+      const name = `base_model.model.model.layers.${layer}.${modules[map]}.${map}`
+      const at = layer * stride
+      const common = { kind: 'weight' } as const
+      const spread = 1 / Math.sqrt(inputs)
+      return [
+        {
+          ...common,
+          name: `${name}.lora_A.weight`,
+          offset: at + down,
+          shape: [rank, inputs],
+          stride: up8(rank),
+          spread,
+        },
+        {
+          ...common,
+          name: `${name}.lora_B.weight`,
+          offset: at + up,
+          shape: [outputs, rank],
+          stride: outputs,
+          spread: 0,
+        },
+      ]
+    }),
+  ).flat()
+  return { count: shape.layers * stride, places, layerStride: stride }
+}
+
+const modules: Readonly<Record<AdapterMap, 'self_attn' | 'mlp'>> = {
+  q_proj: 'self_attn',
+  k_proj: 'self_attn',
+  v_proj: 'self_attn',
+  o_proj: 'self_attn',
+  gate_proj: 'mlp',
+  up_proj: 'mlp',
+  down_proj: 'mlp',
+}
+
+/** Inputs and outputs of the maps of a layer. */
+export function mapSizes(
+  shape: ModelShape,
+): Readonly<Record<AdapterMap, readonly [number, number]>> {
+  const { width, hidden } = shape
+  const { queries, keys } = widthsOf(shape)
+  return {
+    q_proj: [width, queries],
+    k_proj: [width, keys],
+    v_proj: [width, keys],
+    o_proj: [queries, width],
+    gate_proj: [width, hidden],
+    up_proj: [width, hidden],
+    down_proj: [hidden, width],
+  }
+}
+
+/** Where the factors of a layer begin, in numbers: never at 0, which says that a map has none. */
+export function adapterOffsets(shape: ModelShape, { rank, targets }: AdapterShape) {
+  let end = 16
+  const sizes = mapSizes(shape)
+  const inner = targets.map(map => {
+    const [inputs, outputs] = sizes[map]
+    const down = end
+    const up = down + inputs * up8(rank)
+    end = up + up8(rank) * outputs
+    return { map, inputs, outputs, down, up }
+  })
+  return { inner, stride: end }
+}
+
+/** Fills an array with fresh weights: norms of 1, the rest uniform around 0. */
+export function initialise(
+  array: Float32Array,
+  places: readonly TensorPlace[],
+  seed: number,
+): void {
   array.fill(0)
-  for (const place of tensorPlaces(shape)) {
+  for (const place of places) {
     const draw = random(seedOf('weights', seed, place.name))
     // A uniform distribution of this half-width has the wanted deviation.
     const reach = place.spread * Math.sqrt(3)
@@ -93,9 +175,9 @@ export function initialise(array: Float32Array, shape: ModelShape, seed: number)
   }
 }
 
-/** Copies a parameter array out as the tensors of a checkpoint. */
-export function toTensors(array: Float32Array, shape: ModelShape): Tensor[] {
-  return tensorPlaces(shape).map(place => {
+/** Copies an array out as the tensors of a checkpoint. */
+export function toTensors(array: Float32Array, places: readonly TensorPlace[]): Tensor[] {
+  return places.map(place => {
     const data = new Float32Array(place.shape.reduce((size, side) => size * side, 1))
     eachNumber(place, (index, at) => {
       data[at] = array[index]!
@@ -104,36 +186,38 @@ export function toTensors(array: Float32Array, shape: ModelShape): Tensor[] {
   })
 }
 
-/** Copies the tensors of a checkpoint into a parameter array; missing or misshapen ones are refused. */
+/** Copies the tensors of a checkpoint into an array; missing or misshapen ones are refused. */
 export function fromTensors(
   array: Float32Array,
-  shape: ModelShape,
+  places: readonly TensorPlace[],
   tensors: readonly Tensor[],
 ): void {
   const named = new Map(tensors.map(tensor => [tensor.name, tensor]))
-  const places = tensorPlaces(shape)
   const known = new Set(places.map(place => place.name))
   const strange = tensors.find(tensor => !known.has(tensor.name))
   if (strange) throw new Error(`The model has no place for the tensor ${strange.name}.`)
+  for (const { name, shape } of places) {
+    const tensor = named.get(name)
+    if (!tensor) throw new Error(`The tensor ${name} is missing.`)
+    if (tensor.shape.join() !== shape.join()) {
+      const shapes = `[${tensor.shape.join(', ')}], the model wants [${shape.join(', ')}]`
+      throw new Error(`The tensor ${name} has the shape ${shapes}.`)
+    }
+  }
   array.fill(0)
   for (const place of places) {
-    const tensor = named.get(place.name)
-    if (!tensor) throw new Error(`The tensor ${place.name} is missing.`)
-    if (tensor.shape.join() !== place.shape.join()) {
-      const shapes = `[${tensor.shape.join(', ')}], the model wants [${place.shape.join(', ')}]`
-      throw new Error(`The tensor ${place.name} has the shape ${shapes}.`)
-    }
+    const { data } = named.get(place.name)!
     eachNumber(place, (index, at) => {
-      array[index] = tensor.data[at]!
+      array[index] = data[at]!
     })
   }
 }
 
 /** Ranges of numbers, start and end, that weight decay applies to: all but the norms. */
-export function decayedRanges(shape: ModelShape): { start: number; end: number }[] {
-  const norms = tensorPlaces(shape).filter(place => place.kind === 'norm')
+export function decayedRanges({ places, count }: TrainedArrays): { start: number; end: number }[] {
+  const norms = places.filter(place => place.kind === 'norm')
   const starts = [0, ...norms.map(norm => norm.offset + norm.stride)]
-  const ends = [...norms.map(norm => norm.offset), parameterOffsets(shape).total]
+  const ends = [...norms.map(norm => norm.offset), count]
   return starts
     .map((start, index) => ({ start, end: ends[index]! }))
     .filter(({ start, end }) => end > start)

@@ -5,7 +5,7 @@ import type { SampleNews, SampleOrder } from '../protocol.ts'
 import type { ModelShape } from '../shape.ts'
 import { Heap } from './heap.ts'
 import { initialise } from './parameters.ts'
-import { makePlan } from './plan.ts'
+import { makePlan, takeWhole } from './plan.ts'
 import { Sampler } from './sampler.ts'
 import { Threads } from './threads.ts'
 import { Trainer } from './trainer.ts'
@@ -24,11 +24,18 @@ async function openSampler(cacheBytes: number, { context } = shape) {
   const { module } = await loadKernel('plain')
   const heap = new Heap()
   const kernels = instantiate(module, heap.memory)
-  const plan = makePlan(heap, kernels, { shape: { ...shape, context }, threads: 1, cacheBytes })
+  const plan = makePlan(heap, kernels, {
+    shape: { ...shape, context },
+    threads: 1,
+    cacheBytes,
+    type: 'f32',
+  })
   const threads = new Threads(heap, kernels, { count: 1, file: new URL(import.meta.url), module })
-  const start = plan.parameters / 4
-  initialise(heap.f32.subarray(start, start + plan.parameterCount), shape, 1)
-  new Trainer({ heap, plan, kernels, threads, keptBudget: 0 }).pack()
+  const { values, count, places, ...rest } = takeWhole(heap, shape)
+  initialise(heap.f32.subarray(values / 4, values / 4 + count), places, 1)
+  const trainer = new Trainer({ heap, plan, kernels, threads, keptBudget: 0 })
+  trainer.train({ values, count, places, ...rest })
+  trainer.pack()
   const samples = new Map<number, SampleNews>()
   const sampler = new Sampler({
     heap,

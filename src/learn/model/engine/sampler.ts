@@ -10,7 +10,6 @@ import {
   readRow,
   readTopLogprobs,
   type StepContext,
-  slotLimit,
   takeStepMemory,
   writeStep,
   writeTable,
@@ -42,7 +41,7 @@ export class Sampler {
   readonly #running = new Map<number, Sequence>()
   /** The blocks each session used last, the longest unused session first. */
   readonly #sessions = new Map<string, readonly CacheNode[]>()
-  readonly #freeSlots = Array.from({ length: slotLimit }, (_, index) => slotLimit - 1 - index)
+  readonly #freeSlots: number[]
 
   constructor(parts: SamplerParts) {
     this.#parts = parts
@@ -50,6 +49,7 @@ export class Sampler {
     this.#context = { plan: parts.plan, memory, threads: parts.threads }
     this.#cache = new PrefixCache(parts.plan.blocks)
     this.#turns = new Turns(parts.plan)
+    this.#freeSlots = Array.from({ length: memory.slots }, (_, slot) => memory.slots - 1 - slot)
   }
 
   /** Queues a request. */

@@ -5,7 +5,10 @@ import { jobTokens, type Plan } from './plan.ts'
 import { nextRandom, type Sequence, type TopLogprob } from './sequence.ts'
 
 /** Sequences that run at the same time, at most. */
-export const slotLimit = 512
+const slotLimit = 512
+
+/** Bytes of logits: models of many words run fewer sequences at the same time. */
+const logitBytes = 64 * 2 ** 20
 
 /** Tokens of one sequence that one step computes, at most: others get their turn in between. */
 const spanLimit = 128
@@ -15,6 +18,9 @@ const stepTokens = 4096
 
 /** Few enough tokens per job that all threads get some, enough that weights are used often. */
 const smallestJob = 16
+
+/** Weights up to this size stay in the cache while few sequences use them. */
+export const smallWeights = 8 * 2 ** 20
 
 /** One sequence's part of a step. */
 export interface Part {
@@ -26,6 +32,8 @@ export interface Part {
 
 /** The memory in which steps of sampling are written down. */
 export interface StepMemory {
+  /** Sequences that run at the same time, at most. */
+  readonly slots: number
   readonly ids: number
   readonly spans: number
   readonly rows: number
@@ -39,13 +47,15 @@ export interface StepMemory {
 /** Takes the memory of sampling steps. */
 export function takeStepMemory(heap: Heap, plan: Plan): StepMemory {
   const tableBytes = (Math.ceil(plan.shape.context / layout.BLOCK) + 1) * 4
+  const slots = Math.min(slotLimit, Math.floor(logitBytes / (plan.paddedVocabulary * 4)))
   return {
+    slots,
     ids: heap.take(stepTokens * 4),
-    spans: heap.take(slotLimit * layout.SPAN_BYTES),
-    rows: heap.take(slotLimit * layout.ROW_BYTES),
-    jobs: heap.take(slotLimit * layout.JOB_BYTES),
-    logits: heap.take(slotLimit * plan.paddedVocabulary * 4),
-    tables: heap.take(slotLimit * tableBytes),
+    spans: heap.take(slots * layout.SPAN_BYTES),
+    rows: heap.take(slots * layout.ROW_BYTES),
+    jobs: heap.take(slots * layout.JOB_BYTES),
+    logits: heap.take(slots * plan.paddedVocabulary * 4),
+    tables: heap.take(slots * tableBytes),
     tableBytes,
   }
 }
@@ -87,10 +97,11 @@ export function planParts(sequences: readonly Sequence[], memory: StepMemory): P
 
 /** Writes the jobs of a step and gives their addresses. Any cut gives the same bits. */
 export function writeStep(heap: Heap, context: StepContext, parts: readonly Part[]): number[] {
-  const { memory, threads } = context
+  const { memory, plan, threads } = context
   const total = parts.reduce((sum, part) => sum + part.count, 0)
-  // Two jobs per thread, so that others can take work from a slow one; a single thread gets one job and reads the weights once.
-  const fair = Math.ceil(total / (threads.count === 1 ? 1 : threads.count * 2))
+  // Two jobs per thread, so that others can take work from a slow one; but every job reads all weights.
+  const jobsEach = threads.count === 1 || plan.weightBytes > smallWeights ? 1 : 2
+  const fair = Math.ceil(total / (threads.count * jobsEach))
   const size = Math.min(Math.max(fair, smallestJob), jobTokens - spanLimit)
   const jobs: number[] = []
   const cursor = { ids: memory.ids, spans: memory.spans, row: memory.rows }
@@ -143,6 +154,7 @@ function writeParts(heap: Heap, context: StepContext, job: JobParts): void {
     rowList,
     blocks: plan.cache,
     logits: memory.logits + firstRow * plan.paddedVocabulary * 4,
+    last: plan.shape.layers,
   })
 }
 
@@ -184,8 +196,23 @@ export function readTopLogprobs(
   const logits = heap.f32.subarray(at, at + plan.shape.vocabulary)
   const maximum = heap.f32[(row + layout.ROW_MAXIMUM) / 4]!
   const logSum = heap.f64[(row + layout.ROW_LOG_SUM) / 8]!
-  return Array.from(logits.keys())
-    .sort((a, b) => logits[b]! - logits[a]! || a - b)
-    .slice(0, count)
-    .map(id => ({ id, logprob: Math.fround(Math.fround(logits[id]! - maximum) - logSum) }))
+  return likeliest(logits, count).map(id => ({
+    id,
+    logprob: Math.fround(Math.fround(logits[id]! - maximum) - logSum),
+  }))
+}
+
+/** The ids of the largest logits, largest first; equal ones by id. */
+function likeliest(logits: Float32Array, count: number): number[] {
+  const isBefore = (a: number, b: number) =>
+    logits[a]! > logits[b]! || (logits[a] === logits[b] && a < b)
+  const best: number[] = []
+  for (let id = 0; id < logits.length; id++) {
+    if (best.length === count && !isBefore(id, best[count - 1]!)) continue
+    if (best.length === count) best.pop()
+    let at = best.length
+    while (at > 0 && isBefore(id, best[at - 1]!)) at--
+    best.splice(at, 0, id)
+  }
+  return best
 }

@@ -127,7 +127,10 @@ function referenceNumbers(weights: Weights, rows: readonly RowOrder[]) {
 
 function toWeights(parameters: Float32Array): Map<string, Float64Array> {
   return new Map(
-    toTensors(parameters, shape).map(({ name, data }) => [name, Float64Array.from(data)]),
+    toTensors(parameters, tensorPlaces(shape)).map(({ name, data }) => [
+      name,
+      Float64Array.from(data),
+    ]),
   )
 }
 
@@ -172,7 +175,7 @@ describe.each(kernels)('the $kernel kernel', ({ module }) => {
     const weights = toWeights(parameters)
     const loss = () => lossOf(referenceNumbers(weights, rows), slopes)
     const draw = random(seedOf('directions'))
-    for (const { name, data } of toTensors(gradient, shape)) {
+    for (const { name, data } of toTensors(gradient, tensorPlaces(shape))) {
       // Along one random direction of the whole tensor, and along one axis.
       const size = data.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0)
       const axis = data.findIndex(value => Math.abs(value) === size)

@@ -10,7 +10,8 @@ function makeRunning(count: number): Map<number, Sequence> {
   return new Map(Array.from({ length: count }, (_, id) => [id, sequence(id)]))
 }
 
-const open = (parameterCount: number) => new Turns({ parameterCount } as Partial<Plan> as Plan)
+const open = (parameters: number) =>
+  new Turns({ weightBytes: parameters * 4 } as Partial<Plan> as Plan)
 
 it('lets few sequences go on together for some steps, and all of them equally often', () => {
   const running = makeRunning(54)

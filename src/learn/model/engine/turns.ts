@@ -1,14 +1,12 @@
 import type { Plan } from './plan.ts'
 import type { Sequence } from './sequence.ts'
+import { smallWeights } from './step.ts'
 
 /** Sequences per thread that take their turn together, whole tiles: enough that weights are used often. */
 const turnRows = 18
 
 /** Steps of a turn: what it fetches from memory at its start is used as often. */
 const turnSteps = 16
-
-/** Weights up to this size stay in the cache while few sequences use them. */
-const smallWeights = 8 * 2 ** 20
 
 /**
  * Chooses whom a step works for. Every token reads all keys and values of its sequence, and those of
@@ -19,8 +17,8 @@ export class Turns {
   readonly #rows: number
   #steps = 0
 
-  constructor({ parameterCount }: Plan) {
-    this.#rows = parameterCount * 4 > smallWeights ? Number.POSITIVE_INFINITY : turnRows
+  constructor({ weightBytes }: Plan) {
+    this.#rows = weightBytes > smallWeights ? Number.POSITIVE_INFINITY : turnRows
   }
 
   /**

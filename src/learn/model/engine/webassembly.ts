@@ -31,8 +31,10 @@ export interface Kernels {
   /** Runs the first `count` jobs of the list on so many threads; 0 when a thread has failed. */
   run(count: number, threads: number): number
   serve(): void
-  keptBytes(tokens: number, rows: number, retain: number): number
+  keptBytes(tokens: number, rows: number, keep: number): number
   scratchBytes(tokens: number, backward: number): number
+  /** How many of so many columns lie in panels of twelve; the others lie in panels of eight. */
+  wideColumns(columns: number): number
 }
 
 /** The kernels over a memory. */

@@ -1,9 +1,18 @@
-// Gradients of causal attention. A training row is whole: its keys and values lie in its activations.
+// Gradients of causal attention over spans. A span is left when all that follow it have been: the
+// places up to its end then hold its own path again, and gradients of its keys and values are complete
+// as far as this job goes. What belongs to tokens before the job's first span is handed on.
 
-import { SPAN_COUNT, SPAN_START } from './layout'
-import { multiply, multiplyTurned, packRows, packTurned } from './matmul'
-import { rotate } from './pieces'
-import { blockTokens, context, headSize, heads, scoreScale, width } from './plan'
+import { attended, dOut, dProjected, layerStride, statistics } from './activations'
+import { field, reachOf, rowsOf } from './attention-rows'
+import {
+  HEIR_BYTES, HEIR_COUNT, HEIR_FROM, HEIR_START, HEIR_STRIDE, JOB_BEFORE, JOB_HEIRS, JOB_HEIR_LIST,
+  JOB_SPANS, JOB_SPAN_LIST, SPAN_BYTES, SPAN_COUNT, SPAN_POSITION, SPAN_START, SPAN_TABLE,
+} from './layout'
+import { multiply, multiplyTurned, packRows, packTurnedAt } from './matmul'
+import {
+  blockTokens, context, firstSeen, group, headSize, heads, keyHeads, keyWidth, queryWidth, scoreScale,
+  side,
+} from './plan'
 import { exp4, madd, sumLanes } from './simd'
 
 /** Queries whose shares of the keys' and values' gradients are summed at a time. */
@@ -12,12 +21,43 @@ const STRIP: usize = 64
 /** Floats of scratch that `attendBackward` wants. */
 export function backwardScratch(): usize {
   const length = context + blockTokens
-  return length * headSize * 4 + 2 * STRIP * length + 2 * STRIP * headSize + length
+  return length * headSize * 5 + 2 * STRIP * length + 2 * STRIP * headSize
 }
 
-/** Probabilities of a block of queries from kept statistics; zero above the diagonal. */
+// What is laid out for one head of keys and values, by position, and the gradients so far.
+let reach: usize = 0
+let stride: usize = 0
+let keyPanels: usize = 0
+let turnedKeys: usize = 0
+let turnedValues: usize = 0
+let dKeys: usize = 0
+let dValues: usize = 0
+let weights: usize = 0
+let slopes: usize = 0
+let queryPanels: usize = 0
+let outPanels: usize = 0
+
+function placeAll(scratch: usize, positions: usize): void {
+  const size = positions * headSize << 2
+  reach = positions
+  stride = (context + blockTokens) << 2
+  keyPanels = scratch
+  turnedKeys = keyPanels + size
+  turnedValues = turnedKeys + size
+  dKeys = turnedValues + size
+  dValues = dKeys + size
+  weights = dValues + size
+  slopes = weights + STRIP * stride
+  queryPanels = slopes + STRIP * stride
+  outPanels = queryPanels + (STRIP * headSize << 2)
+}
+
+/**
+ * Probabilities of a block of queries from kept statistics; zero for what a query does not see, up to
+ * `padded`.
+ */
 function probabilities(
-  scores: usize, stride: usize, first: usize, rows: usize, padded: usize, stats: usize,
+  scores: usize, layer: usize, first: usize, rows: usize, padded: usize, stats: usize,
 ): void {
   const scale = f32x4.splat(scoreScale)
   for (let row: usize = 0; row < rows; row++) {
@@ -34,6 +74,7 @@ function probabilities(
       v128.store(at, f32x4.mul(c, inverse), 32)
       v128.store(at, f32x4.mul(d, inverse), 48)
     }
+    memory.fill(scores, 0, firstSeen(layer, length - 1) << 2)
     memory.fill(scores + (length << 2), 0, (padded - length) << 2)
     scores += stride
     stats += heads << 3
@@ -42,7 +83,7 @@ function probabilities(
 
 /** dS = P (dP − Σ dO O) · scale, over dP. */
 function scoreGradients(
-  weights: usize, slopes: usize, stride: usize, rows: usize, padded: usize, dout: usize, out: usize,
+  weight: usize, slope: usize, rows: usize, padded: usize, dout: usize, out: usize,
 ): void {
   const scale = f32x4.splat(scoreScale)
   for (let row: usize = 0; row < rows; row++) {
@@ -52,151 +93,174 @@ function scoreGradients(
     }
     const along = f32x4.splat(sumLanes(sum))
     for (let at: usize = 0; at < padded << 2; at += 16) {
-      const slope = f32x4.mul(f32x4.sub(v128.load(slopes + at), along), scale)
-      v128.store(slopes + at, f32x4.mul(v128.load(weights + at), slope))
+      const steep = f32x4.mul(f32x4.sub(v128.load(slope + at), along), scale)
+      v128.store(slope + at, f32x4.mul(v128.load(weight + at), steep))
     }
-    weights += stride
-    slopes += stride
-    dout += width << 2
-    out += width << 2
+    weight += stride
+    slope += stride
+    dout += queryWidth << 2
+    out += queryWidth << 2
   }
 }
 
-/**
- * Gradients of a whole row's queries, keys and values for one head, from the gradient of its
- * output; probabilities are recomputed. Keys here are rotated already.
- */
-function headBackward(
-  qkv: usize, out: usize, stats: usize, dout: usize, dqkv: usize, count: usize, scratch: usize,
-): void {
-  const length = context + blockTokens
-  const side = width * 12
-  keyPanels = scratch
-  turnedKeys = keyPanels + (length * headSize << 2)
-  turnedValues = turnedKeys + (length * headSize << 2)
-  const gathered = turnedValues + (length * headSize << 2)
-  const weights = gathered + (length * headSize << 2)
-  const slopes = weights + (STRIP * length << 2)
-  const queryPanels = slopes + (STRIP * length << 2)
-  const outPanels = queryPanels + (STRIP * headSize << 2)
-  const panel = headSize << 5
-  const key = qkv + (width << 2)
-  const value = key + (width << 2)
+/** Lays a span's keys and values out at their positions. */
+function enter(span: usize, layer: usize, keyHead: usize): void {
+  const key = rowsOf(span, layer) + (queryWidth + keyHead * headSize << 2)
+  const place = field(span, SPAN_POSITION)
+  const count = field(span, SPAN_COUNT)
+  packRows(key, side << 2, keyPanels + (place << 5), reach << 5, count, headSize)
+  packTurnedAt(key, side << 2, turnedKeys, place, count, headSize)
+  packTurnedAt(key + (keyWidth << 2), side << 2, turnedValues, place, count, headSize)
+}
+
+/** Gradients of a span's queries, and of all keys and values that they see. */
+function leave(span: usize, layer: usize, keyHead: usize): void {
+  const count = field(span, SPAN_COUNT)
+  const position = field(span, SPAN_POSITION)
   // Clear columns past the end: they are multiplied by zero, but zero times NaN is not zero.
-  memory.fill(turnedKeys + (count >> 3) * panel, 0, panel)
-  memory.fill(turnedValues + (count >> 3) * panel, 0, panel)
-  packRows(key, side, keyPanels, count << 5, count, headSize)
-  packTurned(key, side, turnedKeys, count, headSize)
-  packTurned(value, side, turnedValues, count, headSize)
-  for (let strip: usize = 0; strip < count; strip += STRIP) {
-    const rows = min(STRIP, count - strip)
-    for (let first = strip; first < strip + rows; first += blockTokens) {
-      const offset = (first - strip) * (length << 2)
-      queriesBackward(
-        qkv, out, stats, dout, dqkv, count, first, weights + offset, slopes + offset,
-      )
-    }
-    packRows(qkv + strip * side, side, queryPanels, rows << 5, rows, headSize)
-    packRows(dout + strip * (width << 2), width << 2, outPanels, rows << 5, rows, headSize)
-    addTurned(slopes, queryPanels, dqkv + (width << 2), strip, rows, gathered)
-    addTurned(weights, outPanels, dqkv + (width << 3), strip, rows, gathered)
-  }
-}
-
-// What `headBackward` has laid out for the queries of a head.
-let keyPanels: usize = 0
-let turnedKeys: usize = 0
-let turnedValues: usize = 0
-
-/** A block of queries from `first` on: their gradients, probabilities and gradients of scores. */
-function queriesBackward(
-  qkv: usize, out: usize, stats: usize, dout: usize, dqkv: usize, count: usize, first: usize,
-  weights: usize, slopes: usize,
-): void {
-  const side = width * 12
-  const stride = (context + blockTokens) << 2
-  const panel = headSize << 5
-  const rows = min(blockTokens, count - first)
-  const keys = first + rows
-  const padded = (keys + 7) & ~7
-  const slope = dout + first * (width << 2)
-  multiply(
-    qkv + first * side, side, turnedKeys, panel, 32, weights, stride, rows, headSize, padded >> 3,
-    false,
-  )
-  probabilities(weights, stride, first, rows, padded, stats + first * (heads << 3))
-  multiply(
-    slope, width << 2, turnedValues, panel, 32, slopes, stride, rows, headSize, padded >> 3, false,
-  )
-  scoreGradients(weights, slopes, stride, rows, padded, slope, out + first * (width << 2))
-  multiply(
-    slopes, stride, keyPanels, count << 5, 32, dqkv + first * side, side, rows, keys,
-    headSize >> 3, false,
-  )
-}
-
-/** target += aᵀ·panels for the keys of a strip of queries; a block's own keys begin with it. */
-function addTurned(
-  a: usize, b: usize, target: usize, strip: usize, rows: usize, buffer: usize,
-): void {
-  const side = width * 12
-  const stride = (context + blockTokens) << 2
-  const keys = strip + rows
-  for (let key: usize = 0; key < keys; key += blockTokens) {
-    const skipped = key > strip ? key - strip : 0
-    const count = min(blockTokens, keys - key)
-    const whole = count & ~3
-    const from = a + skipped * stride + (key << 2)
-    const panels = b + (skipped << 5)
-    const to = target + key * side
-    multiplyTurned(
-      from, stride, panels, rows << 5, to, side, whole, rows - skipped, headSize >> 3,
-    )
-    if (whole < count) {
-      addLast(
-        from + (whole << 2), panels, rows, to + whole * side, count - whole, rows - skipped, buffer,
-      )
+  for (let place = position + count; place & 7; place++) {
+    const at = (place >> 3) * (headSize << 5) + ((place & 7) << 2)
+    for (let dimension: usize = 0; dimension < headSize; dimension++) {
+      store<f32>(turnedKeys + at + (dimension << 5), 0)
+      store<f32>(turnedValues + at + (dimension << 5), 0)
     }
   }
+  for (let head = keyHead * group; head < (keyHead + 1) * group; head++) {
+    for (let strip: usize = 0; strip < count; strip += STRIP) {
+      stripBackward(span, layer, head, strip, min(STRIP, count - strip))
+    }
+  }
+  const token = field(span, SPAN_START)
+  const key = dProjected + (token * side + queryWidth + keyHead * headSize << 2)
+  moveOut(position, count, key, side << 2, keyWidth << 2)
 }
 
-/** The last few keys go through a buffer that is a tile long. */
-function addLast(
-  a: usize, b: usize, bRows: usize, target: usize, keys: usize, inner: usize, buffer: usize,
+/** Moves gradients of keys and values of some positions to rows, and clears them. */
+function moveOut(
+  position: usize, count: usize, keys: usize, rowBytes: usize, valuesAfter: usize,
 ): void {
-  const side = width * 12
   const size = headSize << 2
-  memory.fill(buffer, 0, size << 2)
-  for (let key: usize = 0; key < keys; key++) {
-    memory.copy(buffer + key * size, target + key * side, size)
+  for (let row: usize = 0; row < count; row++) {
+    const at = (position + row) * size
+    memory.copy(keys + row * rowBytes, dKeys + at, size)
+    memory.copy(keys + row * rowBytes + valuesAfter, dValues + at, size)
   }
-  multiplyTurned(
-    a, (context + blockTokens) << 2, b, bRows << 5, buffer, size, 4, inner, headSize >> 3,
+  memory.fill(dKeys + position * size, 0, count * size)
+  memory.fill(dValues + position * size, 0, count * size)
+}
+
+/** Gradients of up to `STRIP` queries of a head, `strip` tokens behind the span's first. */
+function stripBackward(span: usize, layer: usize, head: usize, strip: usize, rows: usize): void {
+  const offset = head * (headSize << 2)
+  const token = field(span, SPAN_START) + strip
+  const position = field(span, SPAN_POSITION) + strip
+  const query = rowsOf(span, layer) + strip * (side << 2) + offset
+  const dout = dOut + token * (queryWidth << 2) + offset
+  const padded = position + rows + 7 & ~7
+  for (let first: usize = 0; first < rows; first += blockTokens) {
+    blockBackward(
+      query + first * (side << 2), layer, head, token + first, position + first,
+      min(blockTokens, rows - first), padded, first * stride,
+    )
+  }
+  packRows(query, side << 2, queryPanels, rows << 5, rows, headSize)
+  packRows(dout, queryWidth << 2, outPanels, rows << 5, rows, headSize)
+  addTurned(slopes, queryPanels, dKeys, position, rows)
+  addTurned(weights, outPanels, dValues, position, rows)
+}
+
+/** A block of queries: their gradients, probabilities and gradients of scores. */
+function blockBackward(
+  query: usize, layer: usize, head: usize, token: usize, first: usize, rows: usize, padded: usize,
+  offset: usize,
+): void {
+  const panel = headSize << 5
+  const keys = first + rows
+  const within = head * (headSize << 2)
+  const dout = dOut + token * (queryWidth << 2) + within
+  const out = attended + layer * layerStride + token * (queryWidth << 2) + within
+  const stats = statistics + layer * layerStride + (token * heads + head << 3)
+  multiply(
+    query, side << 2, turnedKeys, panel, 32, weights + offset, stride, rows, headSize,
+    (keys + 7) >> 3, false,
   )
-  for (let key: usize = 0; key < keys; key++) {
-    memory.copy(target + key * side, buffer + key * size, size)
+  probabilities(weights + offset, layer, first, rows, padded, stats)
+  multiply(
+    dout, queryWidth << 2, turnedValues, panel, 32, slopes + offset, stride, rows, headSize,
+    padded >> 3, false,
+  )
+  scoreGradients(weights + offset, slopes + offset, rows, padded, dout, out)
+  multiply(
+    slopes + offset, stride, keyPanels, reach << 5, 32, dProjected + token * (side << 2) + within,
+    side << 2, rows, keys, headSize >> 3, false,
+  )
+}
+
+/** target += aᵀ·panels for the keys that a strip of queries sees, whole tiles of them. */
+function addTurned(a: usize, b: usize, target: usize, position: usize, rows: usize): void {
+  const keys = position + rows
+  for (let key: usize = 0; key < keys; key += blockTokens) {
+    const skipped = key > position ? key - position : 0
+    const count = min(blockTokens, keys - key) + 3 & ~3
+    multiplyTurned(
+      a + skipped * stride + (key << 2), stride, b + (skipped << 5), rows << 5,
+      target + key * (headSize << 2), headSize << 2, count, rows - skipped, headSize >> 3,
+    )
   }
 }
 
-/** Gradients of a span's queries, keys and values before rotation; the span starts at position 0. */
-export function attendBackward(
-  span: usize, qkv: usize, out: usize, stats: usize, dout: usize, dqkv: usize, scratch: usize,
-): void {
-  const count = <usize>load<u32>(span, SPAN_COUNT)
-  const start = <usize>load<u32>(span, SPAN_START)
-  const side = width * 12
-  const rows = dqkv + start * side
-  memory.fill(rows, 0, count * side)
-  for (let head: usize = 0; head < heads; head++) {
-    const offset = head * (headSize << 2)
-    headBackward(
-      qkv + start * side + offset, out + start * (width << 2) + offset,
-      stats + (start * heads + head << 3), dout + start * (width << 2) + offset,
-      rows + offset, count, scratch,
-    )
+/** Gradients of the rotated queries, keys and values of a job's spans in one layer. */
+export function attendBackward(job: usize, layer: usize, scratch: usize): void {
+  const list = field(job, JOB_SPAN_LIST)
+  const end = list + field(job, JOB_SPANS) * SPAN_BYTES
+  placeAll(scratch, reachOf(job))
+  for (let keyHead: usize = 0; keyHead < keyHeads; keyHead++) {
+    memory.fill(dKeys, 0, reach * headSize << 3)
+    let open = field(list, SPAN_TABLE)
+    for (let before = open; before != 0; before = field(before, SPAN_TABLE)) {
+      enter(before, layer, keyHead)
+    }
+    for (let span = list; span < end; span += SPAN_BYTES) {
+      leaveAll(job, open, field(span, SPAN_TABLE), layer, keyHead)
+      enter(span, layer, keyHead)
+      open = span
+    }
+    leaveAll(job, open, 0, layer, keyHead)
   }
-  for (let index: usize = 0; index < count; index++) {
-    rotate(rows + index * side, index, -1)
-    rotate(rows + index * side + (width << 2), index, -1)
+}
+
+/** Leaves spans from `open` up to one that still goes on. */
+function leaveAll(job: usize, open: usize, ancestor: usize, layer: usize, keyHead: usize): void {
+  const list = field(job, JOB_SPAN_LIST)
+  const end = list + field(job, JOB_SPANS) * SPAN_BYTES
+  for (; open != ancestor; open = field(open, SPAN_TABLE)) {
+    if (open >= list && open < end) leave(open, layer, keyHead)
+    else handOn(job, open, layer, keyHead)
+  }
+}
+
+/** Keeps the gradients of keys and values of a span of another job for that job. */
+function handOn(job: usize, span: usize, layer: usize, keyHead: usize): void {
+  const before = <usize>field(field(job, JOB_SPAN_LIST), SPAN_POSITION)
+  const position = field(span, SPAN_POSITION)
+  const row = (layer & 1) * before + position
+  const rows = field(job, JOB_BEFORE) + row * (keyWidth << 3) + keyHead * (headSize << 2)
+  moveOut(position, field(span, SPAN_COUNT), rows, keyWidth << 3, keyWidth << 2)
+}
+
+/** Adds what other jobs computed for the keys and values of this one. */
+export function addHeirs(job: usize, layer: usize): void {
+  let heir = field(job, JOB_HEIR_LIST)
+  for (let index = field(job, JOB_HEIRS); index > 0; index--) {
+    const from = field(heir, HEIR_FROM) + (layer & 1) * field(heir, HEIR_STRIDE)
+    for (let row: usize = 0; row < field(heir, HEIR_COUNT); row++) {
+      const source = from + row * (keyWidth << 3)
+      const target =
+        dProjected + ((field(heir, HEIR_START) + row) * side + queryWidth << 2)
+      for (let at: usize = 0; at < keyWidth << 3; at += 16) {
+        v128.store(target + at, f32x4.add(v128.load(target + at), v128.load(source + at)))
+      }
+    }
+    heir += HEIR_BYTES
   }
 }

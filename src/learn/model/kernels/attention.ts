@@ -4,9 +4,11 @@
 // reads them from the first byte to the last.
 
 import { SPAN_COUNT, SPAN_POSITION, SPAN_START, SPAN_TABLE } from './layout'
-import { fewRows, multiply, tile1by2 } from './matmul'
-import { rotate } from './pieces'
-import { blockHalf, blockTokens, context, headSize, heads, scoreScale, width } from './plan'
+import { multiply } from './matmul'
+import {
+  blockHalf, blockTokens, context, firstSeen, group, headSize, heads, keyHeads, keyWidth, queryWidth,
+  scoreScale, side,
+} from './plan'
 import { exp4, maxLanes, sumLanes } from './simd'
 
 /** Where a sequence's block lies for a layer. */
@@ -19,40 +21,42 @@ function blockAt(blocks: usize, table: usize, layer: usize, block: usize): usize
 /** Bytes from one dimension's keys to the next one's. */
 const keyStep: usize = blockTokens << 2
 
-/** Rotates queries and keys of a span in place and stores keys and values in its blocks. */
+/** Stores the keys and values of a span in its blocks. */
 export function storeKeys(span: usize, layer: usize, blocks: usize, qkv: usize): void {
   const count = <usize>load<u32>(span, SPAN_COUNT)
   const first = <usize>load<u32>(span, SPAN_POSITION)
   const table = <usize>load<u32>(span, SPAN_TABLE)
-  let row = qkv + <usize>load<u32>(span, SPAN_START) * (width * 12)
+  let key = qkv + (<usize>load<u32>(span, SPAN_START) * side + queryWidth << 2)
   for (let index: usize = 0; index < count; index++) {
     const position = first + index
-    const key = row + (width << 2)
-    rotate(row, position, 1)
-    rotate(key, position, 1)
     const block = blockAt(blocks, table, layer, position / blockTokens)
     const slot = position % blockTokens
     const target = block + (slot << 2)
-    for (let at: usize = 0; at < width; at++) {
+    for (let at: usize = 0; at < keyWidth; at++) {
       store<f32>(target + at * keyStep, load<f32>(key + (at << 2)))
     }
     const values = block + blockHalf + slot * (headSize << 2)
-    for (let head: usize = 0; head < heads; head++) {
+    for (let head: usize = 0; head < keyHeads; head++) {
       const offset = head * (headSize << 2)
-      memory.copy(values + offset * blockTokens, key + (width << 2) + offset, headSize << 2)
+      memory.copy(values + offset * blockTokens, key + (keyWidth << 2) + offset, headSize << 2)
     }
-    row += width * 12
+    key += side << 2
   }
 }
 
-/** Exponentials of `length` scores in place, unnormalised; keeps maximum and inverse sum. */
+/**
+ * Exponentials of the scores `from` to `length` in place, unnormalised, and zeros beside them up to
+ * `reach`; keeps maximum and inverse sum.
+ */
 // @ts-ignore: decorator
 @inline
-export function softmax(scores: usize, length: usize, stats: usize): f32 {
-  const end = scores + (length << 2)
+export function softmax(
+  scores: usize, from: usize, length: usize, reach: usize, stats: usize,
+): void {
   // Whole blocks: constants of the exponential are made once for sixteen scores.
-  const padded = scores + (((length + blockTokens - 1) & ~(blockTokens - 1)) << 2)
-  for (let at = end; at < padded; at += 4) store<f32>(at, -1e30)
+  const padded = scores + (((reach + blockTokens - 1) & ~(blockTokens - 1)) << 2)
+  for (let at = scores; at < scores + (from << 2); at += 4) store<f32>(at, -1e30)
+  for (let at = scores + (length << 2); at < padded; at += 4) store<f32>(at, -1e30)
   const scale = f32x4.splat(scoreScale)
   let peak = f32x4.splat(-1e30)
   for (let at = scores; at < padded; at += 16) {
@@ -77,7 +81,6 @@ export function softmax(scores: usize, length: usize, stats: usize): f32 {
   const inverse = <f32>1 / sumLanes(sum)
   store<f32>(stats, maximum)
   store<f32>(stats, inverse, 4)
-  return inverse
 }
 
 /** out += weights[from..to) · values, rows of weights `stride` apart, walking the blocks. */
@@ -90,8 +93,8 @@ function gatherValues(
     const count = min(blockTokens - slot, to - from)
     const values = blockAt(blocks, table, layer, from / blockTokens) + blockHalf
     multiply(
-      weights + (from << 2), stride, values + (head * blockTokens + slot) * (headSize << 2), 32,
-      headSize << 2, out, width << 2, rows, count, headSize >> 3, true,
+      weights + (from << 2), stride, values + (head / group * blockTokens + slot) * (headSize << 2),
+      32, headSize << 2, out, queryWidth << 2, rows, count, headSize >> 3, true,
     )
     from += count
   }
@@ -106,33 +109,36 @@ function attendOne(
   stats: usize, scores: usize,
 ): void {
   const stride = (context + blockTokens) << 2
+  const size = headSize << 2
   const length = position + 1
-  for (let key: usize = 0; key < length; key += blockTokens) {
+  const from = firstSeen(layer, position)
+  const first = from & ~(blockTokens - 1)
+  for (let key = first; key < length; key += blockTokens) {
     const block = blockAt(blocks, table, layer, key / blockTokens)
-    for (let head: usize = 0; head < heads; head++) {
-      tile1by2(
-        query + head * (headSize << 2), block + head * headSize * keyStep, 32, keyStep, headSize,
-        scores + head * stride + (key << 2), false,
+    for (let head: usize = 0; head < heads; head += group) {
+      multiply(
+        query + head * size, size, block + head / group * headSize * keyStep, 32, keyStep,
+        scores + head * stride + (key << 2), stride, group, headSize, 2, false,
       )
     }
   }
   for (let head: usize = 0; head < heads; head++) {
-    softmax(scores + head * stride, length, stats + (head << 3))
+    softmax(scores + head * stride, from, length, length, stats + (head << 3))
   }
-  memory.fill(out, 0, width << 2)
-  for (let key: usize = 0; key < length; key += blockTokens) {
+  memory.fill(out, 0, queryWidth << 2)
+  for (let key = first; key < length; key += blockTokens) {
     const count = min(blockTokens, length - key)
     let values = blockAt(blocks, table, layer, key / blockTokens) + blockHalf
-    for (let head: usize = 0; head < heads; head++) {
-      fewRows(
-        scores + head * stride + (key << 2), 0, values, 32, headSize << 2,
-        out + head * (headSize << 2), 0, 1, count, headSize >> 3, true,
+    for (let head: usize = 0; head < heads; head += group) {
+      multiply(
+        scores + head * stride + (key << 2), stride, values, 32, size, out + head * size, size, group,
+        count, headSize >> 3, true,
       )
-      values += blockTokens * (headSize << 2)
+      values += blockTokens * size
     }
   }
   for (let head: usize = 0; head < heads; head++) {
-    scaleHead(out + head * (headSize << 2), load<f32>(stats + (head << 3), 4))
+    scaleHead(out + head * size, load<f32>(stats + (head << 3), 4))
   }
 }
 
@@ -153,27 +159,32 @@ function attendTile(
 ): void {
   const stride = (context + blockTokens) << 2
   const rows: usize = 4
-  for (let key: usize = 0; key < position + rows; key += blockTokens) {
-    const keys = blockAt(blocks, table, layer, key / blockTokens) + head * headSize * keyStep
+  const first = firstSeen(layer, position) & ~(blockTokens - 1)
+  for (let key = first; key < position + rows; key += blockTokens) {
+    const keys = blockAt(blocks, table, layer, key / blockTokens) + head / group * headSize * keyStep
     const wanted: usize = key + 8 < position + rows ? 2 : 1
     multiply(
-      query, width * 12, keys, 32, keyStep, scores + (key << 2), stride, rows, headSize, wanted,
+      query, side << 2, keys, 32, keyStep, scores + (key << 2), stride, rows, headSize, wanted,
       false,
     )
   }
   for (let row: usize = 0; row < rows; row++) {
-    softmax(scores + row * stride, position + row + 1, stats + row * (heads << 3))
-    memory.fill(out + row * (width << 2), 0, headSize << 2)
+    const length = position + row + 1
+    softmax(
+      scores + row * stride, firstSeen(layer, position + row), length, length,
+      stats + row * (heads << 3),
+    )
+    memory.fill(out + row * (queryWidth << 2), 0, headSize << 2)
   }
-  gatherValues(scores, stride, rows, 0, position + 1, blocks, table, layer, head, out)
+  gatherValues(scores, stride, rows, first, position + 1, blocks, table, layer, head, out)
   for (let row: usize = 1; row < rows; row++) {
     gatherValues(
       scores + row * stride, stride, 1, position + 1, position + row + 1,
-      blocks, table, layer, head, out + row * (width << 2),
+      blocks, table, layer, head, out + row * (queryWidth << 2),
     )
   }
   for (let row: usize = 0; row < rows; row++) {
-    scaleHead(out + row * (width << 2), load<f32>(stats + row * (heads << 3), 4))
+    scaleHead(out + row * (queryWidth << 2), load<f32>(stats + row * (heads << 3), 4))
   }
 }
 
@@ -188,8 +199,8 @@ export function attend(
   let index: usize = 0
   while (index < count) {
     const token = start + index
-    const query = qkv + token * (width * 12)
-    const target = out + token * (width << 2)
+    const query = qkv + token * (side << 2)
+    const target = out + token * (queryWidth << 2)
     const kept = stats + (token * heads << 3)
     if (index + 4 > count) {
       attendOne(query, first + index, blocks, table, layer, target, kept, scores)

@@ -11,13 +11,16 @@ import { exp4, logarithm, madd, maxLanes, sumLanes } from './simd'
 /** Below every logit, yet finite: its product with a probability of zero is zero. */
 const ABSENT: f32 = -1e30
 
+/** Bytes of weights that are summed in single precision: in a longer sum small ones would be lost. */
+const SUMMED: usize = 16384
+
 /** Floats of scratch that `distribute` wants: a weight and a place in the order for each id. */
 export function headScratch(): usize {
   return paddedVocabulary * 2
 }
 
 /** Divides a row of logits by its temperature, in place, and gives the largest. */
-function temper(logits: usize, inverseTemperature: f32): f32 {
+export function temper(logits: usize, inverseTemperature: f32): f32 {
   for (let id = vocabulary; id < paddedVocabulary; id++) store<f32>(logits + (id << 2), ABSENT)
   const factor = f32x4.splat(inverseTemperature)
   let peak = f32x4.splat(ABSENT)
@@ -36,19 +39,24 @@ function temper(logits: usize, inverseTemperature: f32): f32 {
 export function distribute(logits: usize, row: usize, scratch: usize): void {
   const maximum = temper(logits, load<f32>(row, ROW_INVERSE_TEMPERATURE))
   const shift = f32x4.splat(maximum)
-  let sum = f32x4.splat(0)
-  let moment = f32x4.splat(0)
-  for (let at: usize = 0; at < paddedVocabulary << 2; at += 32) {
-    const distance1 = f32x4.sub(v128.load(logits + at), shift)
-    const distance2 = f32x4.sub(v128.load(logits + at, 16), shift)
-    const weight1 = exp4(distance1)
-    const weight2 = exp4(distance2)
-    v128.store(scratch + at, weight1)
-    v128.store(scratch + at, weight2, 16)
-    sum = f32x4.add(f32x4.add(sum, weight1), weight2)
-    moment = madd(weight2, distance2, madd(weight1, distance1, moment))
+  let total: f64 = 0
+  let moments: f64 = 0
+  for (let first: usize = 0; first < paddedVocabulary << 2; first += SUMMED) {
+    let sum = f32x4.splat(0)
+    let moment = f32x4.splat(0)
+    for (let at = first; at < min(first + SUMMED, paddedVocabulary << 2); at += 32) {
+      const distance1 = f32x4.sub(v128.load(logits + at), shift)
+      const distance2 = f32x4.sub(v128.load(logits + at, 16), shift)
+      const weight1 = exp4(distance1)
+      const weight2 = exp4(distance2)
+      v128.store(scratch + at, weight1)
+      v128.store(scratch + at, weight2, 16)
+      sum = f32x4.add(f32x4.add(sum, weight1), weight2)
+      moment = madd(weight2, distance2, madd(weight1, distance1, moment))
+    }
+    total += <f64>sumLanes(sum)
+    moments += <f64>sumLanes(moment)
   }
-  const total = <f64>sumLanes(sum)
   const logSum = logarithm(total)
   let id = load<i32>(row, ROW_TARGET)
   if (id < 0) id = choose(row, scratch)
@@ -57,7 +65,7 @@ export function distribute(logits: usize, row: usize, scratch: usize): void {
   store<f64>(row, logSum, ROW_LOG_SUM)
   const distance = load<f32>(logits + (<usize>id << 2)) - maximum
   store<f32>(row, <f32>(<f64>distance - logSum), ROW_LOGPROB)
-  store<f32>(row, <f32>(logSum - <f64>sumLanes(moment) / total), ROW_ENTROPY)
+  store<f32>(row, <f32>(logSum - moments / total), ROW_ENTROPY)
 }
 
 /** An id drawn from the weights under the row's limits, by its own random number. */

@@ -3,4 +3,4 @@
 export { keptBytes, scratchBytes } from './activations'
 export { configure } from './plan'
 export { run, serve } from './queue'
-export { project } from './wide'
+export { project, wideColumns } from './wide'

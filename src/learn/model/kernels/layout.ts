@@ -22,47 +22,78 @@ export const JOB_LIMIT = 4096
 /** The plan: the model's shape and where its arrays lie (byte address). */
 export const PLAN = 1152
 
-// Words of the plan, as byte offsets. Parameter and panel offsets are in bytes too.
+// Words of the plan, as byte offsets. Offsets of parameters and panels are in bytes too.
 export const WIDTH = 0
 export const LAYERS = 4
 export const HEADS = 8
-export const HIDDEN = 12
-export const VOCABULARY = 16
-export const PADDED_VOCABULARY = 20
-export const CONTEXT = 24
-export const PARAMETERS = 28
-export const PARAMETER_BYTES = 32
-export const LAYER_PARAMETERS = 36
-export const LAYER_PARAMETER_STRIDE = 40
-export const NORM_1 = 44
-export const QKV = 48
-export const OUT = 52
-export const NORM_2 = 56
-export const GATE_UP = 60
-export const DOWN = 64
-export const FINAL_NORM = 68
-export const PANELS = 72
-export const LAYER_PANELS = 76
-export const LAYER_PANEL_STRIDE = 80
-export const HEAD_PANELS = 84
-export const EMBEDDING_PANELS = 88
-export const QKV_PANELS = 92
-export const OUT_PANELS = 96
-export const GATE_UP_PANELS = 100
-export const DOWN_PANELS = 104
-export const QKV_TURNED = 108
-export const OUT_TURNED = 112
-export const GATE_UP_TURNED = 116
-export const DOWN_TURNED = 120
-export const COSINES = 124
-export const SINES = 128
-export const SCRATCH = 132
-export const SCRATCH_BYTES = 136
-export const LANE_GRADIENTS = 140
-export const GRADIENT = 144
-export const MOMENT_1 = 148
-export const MOMENT_2 = 152
-export const NORM_SUMS = 156
+export const KEY_HEADS = 12
+export const HEAD_SIZE = 16
+export const HIDDEN = 20
+export const VOCABULARY = 24
+export const PADDED_VOCABULARY = 28
+export const CONTEXT = 32
+/** What norms add under the root, and what embeddings are multiplied by: floats. */
+export const EPSILON = 36
+export const EMBEDDING_SCALE = 40
+/** 0 for silu, 1 for gelu by tanh. */
+export const ACTIVATION = 44
+/** Per layer how many tokens a query sees, 0 for all; itself 0 if no layer has a window. */
+export const WINDOWS = 48
+/** 1 if the weights in panels are bf16. */
+export const HALVES = 52
+/** 1 if the weights stay and only the factors of an adapter are trained. */
+export const FROZEN = 56
+/** What is trained: all weights, or the factors of an adapter. */
+export const PARAMETERS = 60
+export const PARAMETER_BYTES = 64
+/** Where norms and biases count from. */
+export const FIXED = 68
+export const LAYER_FIXED = 72
+export const LAYER_FIXED_STRIDE = 76
+export const NORM_1 = 80
+export const NORM_2 = 84
+export const FINAL_NORM = 88
+/** Offsets of what not every model has: 0 if it is missing. */
+export const QUERY_NORM = 92
+export const KEY_NORM = 96
+export const QKV_BIAS = 100
+export const OUT_BIAS = 104
+export const GATE_UP_BIAS = 108
+export const DOWN_BIAS = 112
+export const QKV = 116
+export const OUT = 120
+export const GATE_UP = 124
+export const DOWN = 128
+/** Rows of the embedding; 0 if they are only in the panels of the head. */
+export const EMBEDDING = 132
+export const PANELS = 136
+export const LAYER_PANELS = 140
+export const LAYER_PANEL_STRIDE = 144
+export const HEAD_PANELS = 148
+export const EMBEDDING_PANELS = 152
+export const QKV_PANELS = 156
+export const OUT_PANELS = 160
+export const GATE_UP_PANELS = 164
+export const DOWN_PANELS = 168
+export const QKV_TURNED = 172
+export const OUT_TURNED = 176
+export const GATE_UP_TURNED = 180
+export const DOWN_TURNED = 184
+export const COSINES = 188
+export const SINES = 192
+export const SCRATCH = 196
+export const SCRATCH_BYTES = 200
+export const LANE_GRADIENTS = 204
+export const GRADIENT = 208
+export const MOMENT_1 = 212
+export const MOMENT_2 = 216
+export const NORM_SUMS = 220
+/** Of the adapter, a multiple of 8; 0 if there is none. */
+export const RANK = 224
+export const ADAPTER_SCALE = 228
+export const ADAPTER_STRIDE = 232
+/** Per map of a layer two offsets, of `lora_A` turned and `lora_B` turned; 0 where the map is not changed. */
+export const FACTORS = 236
 
 // Kinds of job, the first word of each.
 export const JOB_FORWARD = 1
@@ -81,26 +112,56 @@ export const JOB_ROWS = 20
 export const JOB_ROW_LIST = 24
 /** Where the activations lie; 0 for the thread's own scratch. */
 export const JOB_ACTIVATIONS = 28
-/** Where block offsets count from; 0 when spans are whole rows, which need no blocks. */
+/** Where block offsets count from; 0 when spans follow spans of jobs, which need no blocks. */
 export const JOB_BLOCKS = 32
 /** Where logits go; 0 for a place behind the activations. */
 export const JOB_LOGITS = 36
-/** 1 when every layer's activations are kept for the backward pass. */
-export const JOB_RETAIN = 40
+/** What is kept for the backward pass: one of the three below. */
+export const JOB_KEEP = 40
 /** Where a backward job adds its gradient. */
 export const JOB_LANE = 44
-/** 1 when a backward job must run its forward pass first. */
-export const JOB_RECOMPUTE = 48
 /** The next job of the same lane, or 0: one thread takes the whole chain, in order. */
-export const JOB_NEXT = 52
-export const JOB_BYTES = 56
+export const JOB_NEXT = 48
+/** The first and the last stage that are run. */
+export const JOB_FIRST = 52
+export const JOB_LAST = 56
+/** Gradients of keys and values before the first span, twice: for even and odd layers; 0 if it has none. */
+export const JOB_BEFORE = 60
+/** Such gradients of other jobs for tokens of this one. */
+export const JOB_HEIRS = 64
+export const JOB_HEIR_LIST = 68
+/**
+ * Written by the job itself: where the first layer's queries, keys and values lie, how far apart
+ * layers are, and how far odd ones from even ones where two take turns.
+ */
+export const JOB_PROJECTED = 72
+export const JOB_STRIDE = 76
+export const JOB_TURN = 80
+export const JOB_BYTES = 88
+
+/** Nothing is kept. */
+export const KEEP_NOTHING = 0
+/** Only what goes into each layer: the rest is computed again. */
+export const KEEP_INPUTS = 1
+export const KEEP_ALL = 2
+
+// Words of an heir: gradients of some keys and values of this job's tokens that another job computed.
+export const HEIR_START = 0
+export const HEIR_COUNT = 4
+export const HEIR_FROM = 8
+/** Bytes from even layers' gradients to odd ones'. */
+export const HEIR_STRIDE = 12
+export const HEIR_BYTES = 16
 
 // Words of a span: tokens of one sequence inside a job.
 export const SPAN_START = 0
 export const SPAN_COUNT = 4
 export const SPAN_POSITION = 8
+/** The sequence's block table, or the span that comes before, 0 if none does. */
 export const SPAN_TABLE = 12
-export const SPAN_BYTES = 16
+/** The job of the span. */
+export const SPAN_JOB = 16
+export const SPAN_BYTES = 20
 
 // Words of a row: one token whose distribution is wanted.
 export const ROW_TOKEN = 0

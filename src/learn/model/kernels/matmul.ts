@@ -74,7 +74,7 @@ function tile1(a: usize, b: usize, bStep: usize, inner: usize, c: usize, add: bo
 }
 
 /** One row by two panels: four independent sums, so that additions do not wait for each other. */
-export function tile1by2(
+function tile1by2(
   a: usize, b: usize, bStride: usize, bStep: usize, inner: usize, c: usize, add: bool,
 ): void {
   let s0 = f32x4.splat(0)
@@ -174,7 +174,7 @@ function tile4turned(
 }
 
 /** Up to three rows by all panels. */
-export function fewRows(
+function fewRows(
   a: usize, aStride: usize, b: usize, bStride: usize, bStep: usize, c: usize, cStride: usize,
   rows: usize, inner: usize, panels: usize, add: bool,
 ): void {
@@ -269,20 +269,28 @@ export function turnFour(from: usize, fromStride: usize, to: usize, toStride: us
 export function packTurned(
   from: usize, fromStride: usize, to: usize, rows: usize, columns: usize,
 ): void {
-  const whole = rows & ~3
-  for (let row: usize = 0; row < whole; row += 4) {
-    const target = to + (row >> 3) * (columns << 5) + ((row & 7) << 2)
-    for (let at: usize = 0; at < columns << 2; at += 16) {
-      turnFour(from + at, fromStride, target + (at << 3), 32)
+  packTurnedAt(from, fromStride, to, 0, rows, columns)
+}
+
+/** Lays rows out turned as `packTurned` does, as rows from `place` on. */
+export function packTurnedAt(
+  from: usize, fromStride: usize, to: usize, place: usize, rows: usize, columns: usize,
+): void {
+  const end = place + rows
+  while (place < end) {
+    const target = to + (place >> 3) * (columns << 5) + ((place & 7) << 2)
+    if ((place & 3) == 0 && place + 4 <= end) {
+      for (let at: usize = 0; at < columns << 2; at += 16) {
+        turnFour(from + at, fromStride, target + (at << 3), 32)
+      }
+      from += fromStride << 2
+      place += 4
+      continue
     }
-    from += fromStride << 2
-  }
-  for (let row = whole; row < rows; row++) {
-    let target = to + (row >> 3) * (columns << 5) + ((row & 7) << 2)
     for (let column: usize = 0; column < columns; column++) {
-      store<f32>(target, load<f32>(from + (column << 2)))
-      target += 32
+      store<f32>(target + (column << 5), load<f32>(from + (column << 2)))
     }
     from += fromStride
+    place++
   }
 }

@@ -2,13 +2,12 @@
 
 import {
   DOWN, DOWN_PANELS, DOWN_TURNED, EMBEDDING_PANELS, GATE_UP, GATE_UP_PANELS, GATE_UP_TURNED,
-  GRADIENT, HEAD_PANELS, LANE_GRADIENTS, LAYER_PANELS, LAYER_PANEL_STRIDE, LAYER_PARAMETERS,
-  LAYER_PARAMETER_STRIDE, MOMENT_1, MOMENT_2, NORM_BLOCK, NORM_SUMS, OUT, OUT_PANELS, OUT_TURNED,
-  PACK_LAYER, PARAMETER_BYTES, QKV, QKV_PANELS, QKV_TURNED, RANGE_BYTES, RANGE_LANES, RANGE_START,
+  GRADIENT, HEAD_PANELS, LANE_GRADIENTS, LAYER_FIXED, LAYER_FIXED_STRIDE, MOMENT_1, MOMENT_2,
+  NORM_BLOCK, NORM_SUMS, OUT, OUT_PANELS, OUT_TURNED, PACK_LAYER, PARAMETER_BYTES, QKV, QKV_PANELS, QKV_TURNED, RANGE_BYTES, RANGE_LANES, RANGE_START,
   UPDATE_BETA_1, UPDATE_BETA_2, UPDATE_CORRECTION_1, UPDATE_CORRECTION_2, UPDATE_DECAY,
   UPDATE_EPSILON, UPDATE_RATE, UPDATE_SCALE,
 } from './layout'
-import { hidden, layers, paddedVocabulary, panels, parameters, width, word } from './plan'
+import { hidden, layers, paddedVocabulary, panels, panelsOf, trained, width, word } from './plan'
 import { madd } from './simd'
 import { packWeight, packWeightTurned } from './wide'
 
@@ -77,9 +76,9 @@ export function update(job: usize): void {
     v128.store(moment1, m)
     v128.store(moment2, v)
     const spread = f32x4.add(f32x4.sqrt(f32x4.mul(v, correction2)), epsilon)
-    const value = v128.load(parameters + at)
+    const value = v128.load(trained() + at)
     const step = madd(decay, value, f32x4.div(f32x4.mul(m, correction1), spread))
-    v128.store(parameters + at, madd(rate, step, value))
+    v128.store(trained() + at, madd(rate, step, value))
   }
 }
 
@@ -94,13 +93,13 @@ export function pack(job: usize): void {
   const layer = <usize>load<u32>(job, PACK_LAYER)
   if (layer == layers) {
     packBoth(
-      parameters, paddedVocabulary, width, panels + word(EMBEDDING_PANELS),
+      trained(), paddedVocabulary, width, panels + word(EMBEDDING_PANELS),
       panels + word(HEAD_PANELS),
     )
     return
   }
-  const weight = parameters + word(LAYER_PARAMETERS) + layer * word(LAYER_PARAMETER_STRIDE)
-  const to = panels + word(LAYER_PANELS) + layer * word(LAYER_PANEL_STRIDE)
+  const weight = trained() + word(LAYER_FIXED) + layer * word(LAYER_FIXED_STRIDE)
+  const to = panelsOf(layer)
   packBoth(weight + word(QKV), width, width * 3, to + word(QKV_PANELS), to + word(QKV_TURNED))
   packBoth(weight + word(OUT), width, width, to + word(OUT_PANELS), to + word(OUT_TURNED))
   packBoth(

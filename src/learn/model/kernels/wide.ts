@@ -16,13 +16,28 @@ const STRIP: usize = 66
 /** Columns that lie in panels of twelve. */
 // @ts-ignore: decorator
 @inline
-function wideColumns(columns: usize): usize {
+export function wideColumns(columns: usize): usize {
   return ASC_FEATURE_RELAXED_SIMD ? columns - columns % 24 : 0
 }
 
 /** Three rows by one panel. */
 function tile3(
   a: usize, aStride: usize, b: usize, inner: usize, c: usize, cStride: usize, add: bool,
+): void {
+  tileThree(a, aStride, b, inner, c, cStride, add, false)
+}
+
+/** Three rows by one panel, added to what is there only at the end. */
+export function tile3Late(
+  a: usize, aStride: usize, b: usize, inner: usize, c: usize, cStride: usize, add: bool,
+): void {
+  tileThree(a, aStride, b, inner, c, cStride, false, add)
+}
+
+// @ts-ignore: decorator
+@inline
+function tileThree(
+  a: usize, aStride: usize, b: usize, inner: usize, c: usize, cStride: usize, add: bool, late: bool,
 ): void {
   const c1 = c + cStride
   const c2 = c1 + cStride
@@ -56,6 +71,17 @@ function tile3(
     a1 += 4
     a2 += 4
     b += ROW
+  }
+  if (late) {
+    s00 = f32x4.add(v128.load(c), s00)
+    s01 = f32x4.add(v128.load(c, 16), s01)
+    s02 = f32x4.add(v128.load(c, 32), s02)
+    s10 = f32x4.add(v128.load(c1), s10)
+    s11 = f32x4.add(v128.load(c1, 16), s11)
+    s12 = f32x4.add(v128.load(c1, 32), s12)
+    s20 = f32x4.add(v128.load(c2), s20)
+    s21 = f32x4.add(v128.load(c2, 16), s21)
+    s22 = f32x4.add(v128.load(c2, 32), s22)
   }
   v128.store(c, s00); v128.store(c, s01, 16); v128.store(c, s02, 32)
   v128.store(c1, s10); v128.store(c1, s11, 16); v128.store(c1, s12, 32)

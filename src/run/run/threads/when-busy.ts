@@ -55,9 +55,9 @@ export function openWhenBusy(options: WhenBusyOptions): Elsewhere & AsyncDisposa
     await crew.ready()
     if (isPaused) await crew.pause()
     // Weights may change again while the last ones are loaded.
-    for (let taken: number | undefined; taken !== version; ) {
-      taken = version
-      if (!isPaused) await crew.resume(taken)
+    for (let resumed: number | undefined; resumed !== version; ) {
+      resumed = version
+      if (!isPaused) await crew.resume(resumed)
     }
     isOpen = true
   }

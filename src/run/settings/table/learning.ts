@@ -42,6 +42,12 @@ export const learning = {
     'Learning rate; auto raises it while steps hardly move the policy, and lowers it if they move it far',
     { argument: 'RATE|auto', default: 4e-4, commands: ['train'], usedIn: 'run' },
   ),
+  /** The adapter that a pretrained model inside learns in: `rank=N,alpha=A,targets=MAP+MAP`. @default 'rank=16' */
+  lora: setting(
+    text,
+    'The adapter that a pretrained model inside learns in (default: rank=16, twice that as alpha, all maps)',
+    { argument: 'rank=N[,alpha=A,targets=MAP+…]', commands: ['train'], usedIn: 'run' },
+  ),
   /** The policy loss. @default 'ppo' */
   loss: setting(text, 'The loss to learn with', {
     argument: 'NAME',

@@ -21,14 +21,14 @@ export const tauBench: Format = {
   summary: "tau-bench's results: one JSON array of conversations with rewards and trials",
   carries: ['rewards', 'reward parts', 'messages'],
   open(output, options) {
-    const taken = new Set<string>()
+    const exported = new Set<string>()
     const trials = makeTrials()
     return {
       async write(source) {
         const conversations = conversationsOf(source.group, options)
         for (const conversation of conversations) {
           const task = taskNumber(source, conversation.member.trajectory.report)
-          const trial = takeTrial(task, conversation.tree.member, taken)
+          const trial = takeTrial(task, conversation.tree.member, exported)
           const entry = dumps(toEntry(source, conversation, { task, trial }), { indent: 2 })
           trials.add(trial, `\n  ${entry.replaceAll('\n', '\n  ')}`)
         }
@@ -40,7 +40,7 @@ export const tauBench: Format = {
           await output.write(`${before}${entry}`)
           before = ','
         }
-        await output.write(taken.size === 0 ? '[]' : '\n]')
+        await output.write(exported.size === 0 ? '[]' : '\n]')
       },
     }
   },

@@ -128,17 +128,18 @@ function invoke({ macro, outer }: BoundMacro, run: Run, input: Input): Value {
 
 function fillSlots(macro: Macro, frame: RunFrame, { positional, named }: Input): void {
   const { parameters, special } = macro
-  let taken = 0
+  let usedNames = 0
   for (let index = 0; index < parameters.length; index++) {
     const { name, slot } = parameters[index] as MacroParameter
     if (index < positional.length) frame.slots[slot] = positional[index]
     else if (named) {
       const value = named.get(name)
       frame.slots[slot] = value
-      if (value !== undefined) taken++
+      if (value !== undefined) usedNames++
     }
   }
-  const left = named && named.size > taken ? notTaken(macro, named, positional.length) : undefined
+  const left =
+    named && named.size > usedNames ? notTaken(macro, named, positional.length) : undefined
   if (special.caller !== undefined) fillCaller(macro, frame, left)
   if (special.kwargs !== undefined) frame.slots[special.kwargs] = new Map(left) as Dict
   else if (left) refuseNames(macro, left)

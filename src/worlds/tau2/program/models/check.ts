@@ -85,13 +85,13 @@ function checkList(value: Value, item?: Check): Value | Refusal {
   if (items === undefined) return refuse('list_type', 'Input should be a valid list', value)
   if (item === undefined) return [...items] as Value[]
   const problems: Refusal[] = []
-  const taken = (items as readonly Value[]).map((one, index) => {
+  const checked = (items as readonly Value[]).map((one, index) => {
     const result = item(one)
     if (!(result instanceof Refusal)) return result
     problems.push(result.at(String(index)))
     return null
   })
-  return problems.length === 0 ? taken : joined(problems)
+  return problems.length === 0 ? checked : joined(problems)
 }
 
 const joined = (refusals: readonly Refusal[]): Refusal =>
@@ -100,16 +100,16 @@ const joined = (refusals: readonly Refusal[]): Refusal =>
 function checkDict(value: Value, key?: Check, item?: Check): Value | Refusal {
   if (!(value instanceof Map))
     return refuse('dict_type', 'Input should be a valid dictionary', value)
-  const taken: Dict = new Map()
+  const checked: Dict = new Map()
   const problems: Refusal[] = []
   for (const [name, one] of value) {
     const newKey = key ? key(name) : name
     const newItem = item ? item(one) : one
     if (newKey instanceof Refusal) problems.push(newKey.at('[key]').at(String(name)))
     if (newItem instanceof Refusal) problems.push(newItem.at(String(name)))
-    if (!(newKey instanceof Refusal) && !(newItem instanceof Refusal)) taken.set(newKey, newItem)
+    if (!(newKey instanceof Refusal) && !(newItem instanceof Refusal)) checked.set(newKey, newItem)
   }
-  return problems.length === 0 ? taken : joined(problems)
+  return problems.length === 0 ? checked : joined(problems)
 }
 
 /** `Optional` says why its other type refuses; a wider union says it for every type. */

@@ -1,0 +1,7 @@
+import { openSafetensors } from '../safetensors-file.ts'
+import type { WeightsFile } from '../weights-file.ts'
+
+/** Opens the weights of a pretrained model; the thread that owns it reads them. */
+export function openWeights(path: string): WeightsFile {
+  return openSafetensors(path)
+}
