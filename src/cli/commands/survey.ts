@@ -63,7 +63,6 @@ export const surveyCommand: Command = {
   defaults: { tasks: 16, group: 4 },
   readsConfig: true,
   keepsNothing: true,
-  words: [0, 0],
   run: runSurvey,
 }
 
