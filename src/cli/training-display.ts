@@ -1,4 +1,4 @@
-import type { Evaluation } from '../learn/learn/held-out.ts'
+import type { Evaluation, Measured } from '../learn/learn/held-out.ts'
 import type { StepRecord } from '../learn/learn/steps/step-record.ts'
 import { duration } from './progress.ts'
 import type { Terminal } from './terminal.ts'
@@ -51,6 +51,9 @@ export function openTrainingDisplay(
     },
     onEvaluation(evaluation, step) {
       terminal.tell(evaluationLine(evaluation, step))
+      for (const [name, own] of Object.entries(evaluation.byEnvironment ?? {})) {
+        terminal.tell(`  ${name.padEnd(21)}  ${successText(own)}`)
+      }
     },
   }
 }
@@ -79,10 +82,14 @@ function stepLine(record: StepRecord, steps: number): string {
 }
 
 /** A success rate with its interval, in words. */
-export function evaluationLine({ success, interval, scored }: Evaluation, step: number): string {
-  const range = `${interval.low.toFixed(3)} to ${interval.high.toFixed(3)}`
+export function evaluationLine(evaluation: Evaluation, step: number): string {
   const when = step === 0 ? 'before' : `after step ${step}`
-  return `held out ${when.padEnd(14)}  success ${success.toFixed(3)}  (${range}, ${scored} tasks)`
+  return `held out ${when.padEnd(14)}  ${successText(evaluation)}`
+}
+
+function successText({ success, interval, scored }: Measured): string {
+  const range = `${interval.low.toFixed(3)} to ${interval.high.toFixed(3)}`
+  return `success ${success.toFixed(3)}  (${range}, ${scored} tasks)`
 }
 
 const bars = '▁▂▃▄▅▆▇█'

@@ -106,6 +106,8 @@ export interface Environment<Data = unknown> {
   readonly splits?: readonly string[]
   /** Conversations that show how it is done, each from its question on. */
   readonly demonstrations?: readonly (readonly Message[])[]
+  /** Set for several environments in one. */
+  readonly mixed?: readonly MixedIn[]
   /** What makes two tasks the same, whichever split names them. @default all of their data */
   taskKey?(task: Task<Data>): string
   /** Set if worlds run code that the policy writes; printed at the start and kept in the report. */
@@ -118,6 +120,12 @@ export interface Environment<Data = unknown> {
 export interface MadeTask<Data = unknown> {
   readonly id: string
   readonly data: Data
+}
+
+/** One of several environments: what its tasks call it, and its share of them. */
+export interface MixedIn {
+  readonly name: string
+  readonly weight: number
 }
 
 /** Which tasks to make. */

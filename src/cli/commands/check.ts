@@ -1,8 +1,8 @@
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { disposeInTime } from '../../base/core/process/deadline.ts'
 import { type CheckResult, checkWithin, defaultSeconds } from '../../engine/environments/check.ts'
-import { openEnvironmentNamed } from '../../run/run/open-parts.ts'
 import { openRenderer } from '../../run/settings/model-source.ts'
+import { openEnvironmentNamed } from '../../run/settings/open-environment.ts'
 import { readTasks } from '../../run/tasks/tasks.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
 

@@ -15,9 +15,10 @@ import {
   rescore,
 } from '../../run/measure/rescore.ts'
 import { closeEnvironment } from '../../run/run/close-environment.ts'
-import { openEnvironmentNamed, openEstimateNamed, openFilters } from '../../run/run/open-parts.ts'
+import { openEstimateNamed, openFilters } from '../../run/run/open-parts.ts'
 import { openRewards } from '../../run/run/open-rewards.ts'
 import { openShaping } from '../../run/run/open-scorers.ts'
+import { openEnvironmentNamed } from '../../run/settings/open-environment.ts'
 import { type Settings, withoutUndefined } from '../../run/settings/settings.ts'
 import { type GroupRecord, groupRecord } from '../../run/store/group-record.ts'
 import { openRunReader, openRunWriter } from '../../run/store/store.ts'

@@ -63,6 +63,7 @@ export const surveyCommand: Command = {
   defaults: { tasks: 16, group: 4 },
   readsConfig: true,
   keepsNothing: true,
+  positionalCount: [0, 0],
   run: runSurvey,
 }
 

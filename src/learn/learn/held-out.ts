@@ -14,6 +14,7 @@ import { type Cluster, clusteredInterval } from '../../base/math/bounds/clustere
 import type { Interval } from '../../base/math/intervals.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { openRollPipeline, type RollParts } from '../../run/run/roll-groups.ts'
+import type { EnvironmentOf } from '../../run/tasks/mixed-tasks.ts'
 
 /** How well a policy does on tasks it was not trained on. */
 export interface Evaluation {
@@ -28,8 +29,13 @@ export interface Evaluation {
   readonly failure?: string
   readonly meanReward: number
   readonly sampledTokens: number
+  /** The same environment by environment, where there are several. */
+  readonly byEnvironment?: Readonly<Record<string, Measured>>
   readonly attempts: readonly EvaluatedAttempt[]
 }
+
+/** How well a policy does on some of the tasks. */
+export type Measured = Pick<Evaluation, 'success' | 'interval' | 'scored' | 'meanReward'>
 
 /** One held-out task as it went. */
 export interface EvaluatedAttempt {
@@ -50,6 +56,8 @@ export interface EvaluationOptions {
   readonly step?: number
   /** Whether attempts are chains, or rolled as training rolls them. @default chains where trees are rolled */
   readonly strategy?: EvaluationStrategy
+  /** Whose task each is, where there are several environments. */
+  readonly environmentOf?: EnvironmentOf
 }
 
 /** How held-out tasks are attempted. */
@@ -110,12 +118,14 @@ export async function evaluateHeldOut<Data>(
       const isSolved = succeeds(reward.total, successAt)
       attempts.push({ task: group.task, isSolved, reward, trajectory })
       const of = datumOf.get(group.task)!
-      endings.push({ of, tree, share: trajectory.share, isSolved, reward: reward.total })
+      const ending = { of, tree, share: trajectory.share, isSolved, reward: reward.total }
+      endings.push({ ...ending, environment: options.environmentOf?.(group.task) })
     }
   }
   const [first] = reasonsUnscored({ unscored })
   return {
     ...summarise(endings),
+    ...(options.environmentOf && { byEnvironment: summariseEach(endings) }),
     sampledTokens: tokensOf(attempts),
     unscored: unscored.length,
     ...(first && { failure: first.reason }),
@@ -130,13 +140,23 @@ interface Ending {
   readonly share: number
   readonly isSolved: boolean
   readonly reward: number
+  readonly environment: string | undefined
+}
+
+function summariseEach(endings: readonly Ending[]): Record<string, Measured> {
+  const names = new Set(endings.map(({ environment }) => environment!))
+  return Object.fromEntries(
+    [...names]
+      .sort()
+      .map(name => [name, summarise(endings.filter(({ environment }) => environment === name))]),
+  )
 }
 
 function tokensOf(attempts: readonly EvaluatedAttempt[]): number {
   return attempts.reduce((sum, { trajectory }) => sum + trajectory.usage.sampled, 0)
 }
 
-function summarise(endings: readonly Ending[]) {
+function summarise(endings: readonly Ending[]): Measured {
   const solved = attemptMeans(endings.map(each => ({ ...each, value: Number(each.isSolved) })))
   const rewards = attemptMeans(endings.map(each => ({ ...each, value: each.reward })))
   const scored = solved.length

@@ -20,17 +20,15 @@ import { openNamed } from '../../run/settings/open-named.ts'
 import { isInsideUri } from '../../run/settings/open-policy.ts'
 import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
 import { openRunReader } from '../../run/store/store.ts'
-import {
-  checkTaskSampler,
-  openTaskSampler,
-  type TaskSamplingReport,
-} from '../../run/tasks/sample-tasks.ts'
+import { environmentsOf, openSampler } from '../../run/tasks/mixed-tasks.ts'
+import { checkTaskSampler, type TaskSamplingReport } from '../../run/tasks/sample-tasks.ts'
 import { type SplitTasks, splitTasks } from '../../run/tasks/split-tasks.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import type { ObserverNotes } from '../../run/watch/observe.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
+import type { Evaluation, Measured } from './held-out.ts'
 import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
 import type { OpenFeed } from './steps/feed.ts'
 import type { Ledger } from './steps/ledger.ts'
@@ -58,6 +56,10 @@ export interface Trained {
   readonly tasks: TaskSamplingReport
   /** Where the log-probabilities of trainer and sampler were furthest apart. */
   readonly mismatch?: FurthestMismatch
+  /** Held-out success environment by environment, before and after, where there are several. */
+  readonly environments?: Readonly<
+    Record<string, { readonly before: Measured; readonly after: Measured }>
+  >
   /** What became of every token that was sampled. */
   readonly ledger: Ledger
   /** The share of the steps' time that the trainer waited for groups. */
@@ -207,7 +209,7 @@ export async function trainParts<Data>(
   options: LearningOptions<Data> & Fed,
 ): Promise<Trained> {
   const started = performance.now()
-  const { seed = defaults.seed } = parts
+  const { environment, seed = defaults.seed } = parts
   const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
   const { maxStaleness, lookAhead, onUpdate, out, feed } = options
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
@@ -215,7 +217,14 @@ export async function trainParts<Data>(
   const tasksOf = feed ? noTasks : await tasksFor(tasks ?? [], parts, options)
   const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
-    tasks: openTaskSampler(options.sampleTasks ?? defaults.sampleTasks, tasksOf.train, seed),
+    tasks: openSampler(
+      options.sampleTasks ?? defaults.sampleTasks,
+      { tasks: tasksOf.train, ...withoutUndefined({ mixed: environment.mixed }) },
+      seed,
+    ),
+    ...withoutUndefined({
+      environmentOf: environmentsOf(environment, [...tasksOf.train, ...tasksOf.heldOut]),
+    }),
     heldOut: tasksOf.heldOut,
     ...withoutUndefined({ heldOutSplit: tasksOf.heldOutSplit }),
     steps,
@@ -255,11 +264,21 @@ export async function trainParts<Data>(
     }),
     tasks: plan.tasks.report(),
     ...(mismatch && { mismatch }),
+    ...environmentsIn(before, after),
     ledger: training.ledger,
     waited: training.waited,
     run: options.out,
     training,
   }
+}
+
+function environmentsIn(before: Evaluation, after: Evaluation): Pick<Trained, 'environments'> {
+  if (!before.byEnvironment) return {}
+  const each = Object.entries(before.byEnvironment).flatMap(([name, own]) => {
+    const later = after.byEnvironment?.[name]
+    return later ? [[name, { before: own, after: later }] as const] : []
+  })
+  return { environments: Object.fromEntries(each) }
 }
 
 /** Agents elsewhere bring their tasks. */

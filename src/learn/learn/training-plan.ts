@@ -1,6 +1,7 @@
 import type { Task } from '../../base/core/environment.ts'
 import { seedOf } from '../../base/math/random.ts'
 import type { OnUpdate } from '../../run/run/pause.ts'
+import type { EnvironmentOf } from '../../run/tasks/mixed-tasks.ts'
 import type { TaskSampler } from '../../run/tasks/sample-tasks.ts'
 import type { Evaluation, EvaluationStrategy } from './held-out.ts'
 import type { OpenFeed } from './steps/feed.ts'
@@ -11,6 +12,8 @@ import type { TrainingState } from './training-state.ts'
 export interface TrainingPlan<Data = unknown> {
   readonly tasks: TaskSampler<Data>
   readonly heldOut: readonly Task<Data>[]
+  /** Whose task each is, where several environments are learned at once. */
+  readonly environmentOf?: EnvironmentOf
   /** The environment's split that the held-out tasks were made of. */
   readonly heldOutSplit?: string
   readonly steps: number

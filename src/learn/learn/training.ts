@@ -180,7 +180,7 @@ async function evaluateAt<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
 ): Promise<Evaluation> {
-  const { successAt, tasksPerStep, heldOut, evaluateStrategy: strategy } = plan
+  const { successAt, tasksPerStep, heldOut, evaluateStrategy: strategy, environmentOf } = plan
   const seeded = { ...parts, seed: seedFor(parts, 'evaluation', step) }
   const evaluation = await evaluateHeldOut(heldOut, seeded, {
     name: `evaluation-${step}`,
@@ -188,12 +188,21 @@ async function evaluateAt<Data>(
     order: step * tasksPerStep,
     step,
     ...(strategy && { strategy }),
+    ...(environmentOf && { environmentOf }),
   })
   // Where agents bring their tasks, none are held out.
   if (heldOut.length === 0) return evaluation
-  const { success, meanReward } = evaluation
-  const values = { 'held-out/success': success, 'held-out/reward': meanReward }
+  const values = heldOutCurves(evaluation)
   parts.listen?.({ kind: 'curves', step, values })
   plan.onEvaluation?.(evaluation, step)
   return evaluation
+}
+
+function heldOutCurves({ success, meanReward, byEnvironment = {} }: Evaluation) {
+  const each = Object.entries(byEnvironment).flatMap(([name, own]) => [
+    [`held-out/success/${name}`, own.success] as const,
+    [`held-out/reward/${name}`, own.meanReward] as const,
+  ])
+  const all = { 'held-out/success': success, 'held-out/reward': meanReward }
+  return { ...all, ...Object.fromEntries(each) }
 }

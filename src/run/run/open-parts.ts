@@ -7,8 +7,7 @@ import { nearFile } from '../../base/core/names/near-file.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import { absences } from '../../base/core/process/absences.ts'
-import { type AgentFunction, isAgent, plainAgent } from '../../engine/capture/agent.ts'
-import { openEnvironment } from '../../engine/environments/registry.ts'
+import { isAgent } from '../../engine/capture/agent.ts'
 import { openFilter } from '../../engine/filters/registry.ts'
 import { withBasisWatch } from '../../engine/policies/with-basis-watch.ts'
 import type { Retry } from '../../engine/policies/with-retries.ts'
@@ -20,7 +19,7 @@ import { openShots } from '../demonstrations/shots.ts'
 import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { greetServers } from '../settings/greet.ts'
 import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
-import { offered } from '../settings/offered.ts'
+import { openEnvironmentNamed } from '../settings/open-environment.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { openPrompted } from '../settings/open-prompt.ts'
@@ -211,23 +210,6 @@ async function checkTasks<Data>(
 /** The comparison that `--advantage` names. */
 export function openEstimateNamed(name: string): Promise<Estimate> {
   return openNamed(`--advantage ${name}`, () => openEstimate(name))
-}
-
-/** An environment by name, or the user's own. */
-export async function openEnvironmentNamed(name: string): Promise<Environment> {
-  if (!isUserPart(name)) {
-    return await openNamed(`--environment ${name}`, () =>
-      openEnvironment(name, offered().environments),
-    )
-  }
-  const part = await loadUserPart(name)
-  if (typeof part === 'function') return plainAgent(name, part as AgentFunction)
-  if (typeof part === 'object' && part !== null && 'open' in part && 'readTask' in part) {
-    return part as Environment
-  }
-  throw new SettingError(
-    `--environment ${name}: this is neither an environment nor an agent; make one with environment({ … }) or agent({ … })`,
-  )
 }
 
 /** Filters by name, the user's own in files, or opened ones. */

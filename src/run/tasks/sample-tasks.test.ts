@@ -51,6 +51,17 @@ describe.each(['uniform', 'band', 'thompson', 'progress'])('%s', method => {
 describe('by what was learned', () => {
   const isMiddle = (task: number): boolean => successOf(task) === 0.5
 
+  it.each(['band', 'progress'])('%s starves no task', method => {
+    const drawn = new Map<number, number>()
+    for (const task of draws(openTaskSampler(method, tasks, 2), 0, 120)
+      .slice(40)
+      .flat()) {
+      drawn.set(task, (drawn.get(task) ?? 0) + 1)
+    }
+    // 640 draws, a fifth or a quarter of them to explore, over the 40 tasks.
+    expect(Math.min(...tasks.map(({ data }) => drawn.get(data) ?? 0))).toBeGreaterThanOrEqual(2)
+  })
+
   it('band and thompson draw what succeeds sometimes, uniform what there is', () => {
     const late = (method: string) => draws(openTaskSampler(method, tasks, 1), 0, 60).slice(20)
     expect(share(late('uniform'), isMiddle)).toBeCloseTo(0.5, 1)

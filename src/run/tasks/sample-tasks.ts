@@ -72,9 +72,10 @@ export const taskSamplers: Readonly<Record<string, MethodFactory>> = {
     open: () => undefined,
   },
   band: {
-    about: 'Tasks that succeed of late neither too seldom nor too often.',
+    about:
+      'Tasks that succeed of late neither too seldom nor too often; a fifth of the draws go to those drawn least.',
     options: { low: 'share', high: 'share', explore: 'share' },
-    open: ({ low = 0.2, high = 0.8, explore = 0.25 }) => inBand(low, high, explore),
+    open: ({ low = 0.2, high = 0.8, explore = 0.2 }) => inBand(low, high, explore),
   },
   thompson: {
     about: 'Tasks whose chance of success, drawn from what is known of it, is nearest to a target.',
@@ -153,7 +154,7 @@ function remember(
 
 function inBand(low: number, high: number, explore: number): Choose {
   return ({ tasks, recordOf, draw }) => {
-    if (draw() < explore) return pick(tasks, draw)
+    if (draw() < explore) return leastDrawn({ tasks, recordOf, draw })
     const within = tasks.filter(task => {
       const success = recordOf(task)?.fast
       return success !== undefined && success >= low && success <= high
@@ -162,6 +163,16 @@ function inBand(low: number, high: number, explore: number): Choose {
     const untried = tasks.filter(task => !recordOf(task))
     return pick(untried.length > 0 ? untried : tasks, draw)
   }
+}
+
+/** One of the tasks that were drawn least often: so that none is left out for good. */
+function leastDrawn<Data>({ tasks, recordOf, draw }: Choice<Data>): Task<Data> {
+  const drawn = tasks.map(task => recordOf(task)?.draws ?? 0)
+  const least = drawn.reduce((one, other) => Math.min(one, other))
+  return pick(
+    tasks.filter((_, index) => drawn[index] === least),
+    draw,
+  )
 }
 
 function nearest(target: number): Choose {
@@ -183,7 +194,7 @@ function changing(explore: number): Choose {
       return record ? Math.abs(record.fast - record.slow) : 0
     })
     const total = weights.reduce((sum, weight) => sum + weight, 0)
-    if (total === 0 || draw() < explore) return pick(tasks, draw)
+    if (total === 0 || draw() < explore) return leastDrawn({ tasks, recordOf, draw })
     let left = draw() * total
     const found = weights.findIndex(weight => {
       left -= weight

@@ -2,6 +2,7 @@ import type { Environment, Task } from '../../base/core/environment.ts'
 import { commandLine } from '../../base/core/names/program-name.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { random, seedOf, shuffle } from '../../base/math/random.ts'
+import { byTurns } from './mixed-tasks.ts'
 import { readTasks, type TaskSource } from './tasks.ts'
 
 /** How tasks are split. */
@@ -62,7 +63,8 @@ export async function splitTasks<Data>(
       throw new SettingError(evaluationSplit(environment, trained!))
     }
   }
-  return holdOut(all, { seed, keyOf, wanted: heldOut })
+  const { mixed } = environment
+  return holdOut(all, { seed, keyOf, wanted: heldOut, isMixed: mixed !== undefined })
 }
 
 /** The error for training on the split that benchmarks are measured by. */
@@ -130,12 +132,14 @@ interface HoldOut<Data> {
   readonly keyOf: KeyOf<Data>
   /** How many were asked for. @default a fifth, at most 256 */
   readonly wanted: number | undefined
+  /** Whether they are of several environments; of each as many are held out. */
+  readonly isMixed: boolean
 }
 
 /** Sets aside tasks that are never trained on, chosen by the seed. Equal ones stay together. */
 function holdOut<Data>(
   tasks: readonly Task<Data>[],
-  { seed, keyOf, wanted }: HoldOut<Data>,
+  { seed, keyOf, wanted, isMixed }: HoldOut<Data>,
 ): SplitTasks<Data> {
   const count = wanted ?? Math.min(256, Math.floor(tasks.length / 5))
   const keys = new Map(tasks.map(task => [task, keyOf(task)]))
@@ -147,7 +151,8 @@ function holdOut<Data>(
   }
   const chosen = new Set<string>()
   const heldOut: Task<Data>[] = []
-  for (const task of shuffle(tasks, random(seedOf(seed, 'held out')))) {
+  const shuffled = shuffle(tasks, random(seedOf(seed, 'held out')))
+  for (const task of isMixed ? byTurns(shuffled) : shuffled) {
     const key = keys.get(task)!
     if (heldOut.length >= count) break
     if (chosen.has(key)) continue

@@ -9,7 +9,8 @@ import { checkOutputFile } from '../../../run/exchange/output-file.ts'
 import { recordTasks } from '../../../run/exchange/record-tasks.ts'
 import { measureTasks } from '../../../run/measure/task-set.ts'
 import { closeEnvironment } from '../../../run/run/close-environment.ts'
-import { openEnvironmentNamed } from '../../../run/run/open-parts.ts'
+import { joinEnvironments } from '../../../run/settings/environment-names.ts'
+import { openEnvironmentNamed } from '../../../run/settings/open-environment.ts'
 import { openNamed } from '../../../run/settings/open-named.ts'
 import { isRun, readManifest } from '../../../run/store/run-folder.ts'
 import { bands, dedupeTasks, partTasks } from '../../../run/tasks/curate/curate.ts'
@@ -212,7 +213,8 @@ async function read(
   source: string | number,
 ): Promise<readonly Task[]> {
   const { environment: name, split, seed = 0 } = flags
-  const environment = name === undefined ? anyTasks : await openEnvironmentNamed(name)
+  const environment =
+    name === undefined ? anyTasks : await openEnvironmentNamed(joinEnvironments([name].flat()))
   const tasks: Task[] = []
   // Making tasks does not turn the event loop, nor does what is done with them: Ctrl-C ends both.
   holdLoop()

@@ -2,8 +2,10 @@ import type { Group } from '../../../base/core/group.ts'
 import type { TrainerStep } from '../../../base/core/trainer.ts'
 import { attemptMeans, succeeds } from '../../../base/math/attempts.ts'
 import { mean } from '../../../base/math/statistics.ts'
+import type { EnvironmentOf } from '../../../run/tasks/mixed-tasks.ts'
 import type { TaskOutcome } from '../../../run/tasks/sample-tasks.ts'
 import type { RolledAhead } from '../../../run/watch/events.ts'
+import type { TrainingPlan } from '../training-plan.ts'
 import type { Ledger } from './ledger.ts'
 import type { Staleness } from './staleness.ts'
 
@@ -15,6 +17,10 @@ export interface StepRecord {
   readonly reward: number
   /** The mean reward seat by seat, where several learn. */
   readonly rewardBySeat?: Readonly<Record<string, number>>
+  /** The same environment by environment, where there are several. */
+  readonly byEnvironment?: Readonly<
+    Record<string, Pick<StepRecord, 'reward' | 'success' | 'groups'>>
+  >
   /** Solved share of the step's attempts. */
   readonly success: number
   /** Examples that were shown before each task. */
@@ -54,12 +60,26 @@ export function outcomeOf({ task, members }: Group, successAt: number): TaskOutc
 }
 
 /** The numbers of a step under the names of their curves. */
-export function curvesOf({ metrics, seconds, staleness: _, ahead, more, ...record }: StepRecord) {
+export function curvesOf({
+  metrics,
+  seconds,
+  staleness: _,
+  ahead,
+  byEnvironment = {},
+  more,
+  ...record
+}: StepRecord) {
   const named: Readonly<Record<string, unknown>> = {
     ...record,
     ...metrics,
     ...more,
     ...(ahead && { 'ahead.held': ahead.held, 'ahead.slowest': ahead.slowest }),
+    ...Object.fromEntries(
+      Object.entries(byEnvironment).flatMap(([name, { reward, success }]) => [
+        [`reward/${name}`, reward],
+        [`success/${name}`, success],
+      ]),
+    ),
     'seconds.roll': seconds.roll,
     'seconds.learn': seconds.learn,
   }
@@ -89,6 +109,32 @@ export function countGroups(groups: readonly Group[], successAt: number) {
     promptTokens: usage('prompt'),
     turns: sum(({ trajectory }) => trajectory.turns.length) / count,
   }
+}
+
+/** Reward and success of a step environment by environment. */
+export function stepByEnvironment(
+  groups: readonly Group[],
+  { environmentOf, successAt }: Pick<TrainingPlan, 'environmentOf' | 'successAt'>,
+): Pick<StepRecord, 'byEnvironment'> {
+  if (!environmentOf) return {}
+  const counted = [...partition(groups, environmentOf)].map(([name, own]) => {
+    const { reward, success, groups: count } = countGroups(own, successAt)
+    return [name, { reward, success, groups: count }] as const
+  })
+  return { byEnvironment: Object.fromEntries(counted) }
+}
+
+/** Groups by whose task they are of; all of them as one where there is one environment. */
+export function partition(
+  groups: readonly Group[],
+  environmentOf: EnvironmentOf = () => undefined,
+): ReadonlyMap<string, readonly Group[]> {
+  const parts = new Map<string, Group[]>()
+  for (const group of groups) {
+    const name = environmentOf(group.task) ?? ''
+    parts.set(name, [...(parts.get(name) ?? []), group])
+  }
+  return parts
 }
 
 function rewardBySeat(groups: readonly Group[]): Pick<StepRecord, 'rewardBySeat'> {

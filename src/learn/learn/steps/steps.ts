@@ -7,12 +7,19 @@ import { readImportance, weighImportance } from '../../../engine/weigh/importanc
 import { changeElsewhere } from '../../../run/run/elsewhere.ts'
 import { seatsOf } from '../../../run/run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../../../run/run/roll-groups.ts'
+import type { EnvironmentOf } from '../../../run/tasks/mixed-tasks.ts'
 import { type ChangeWeights, learnStep } from '../learn-step.ts'
 import { seedFor, type TrainingPlan } from '../training-plan.ts'
 import { type Fed, type Feed, openFeed } from './feed.ts'
 import type { Bookkeeper } from './ledger.ts'
 import { stalenessOf, type VersionHistory } from './staleness.ts'
-import { countGroups, outcomeOf, type StepRecord } from './step-record.ts'
+import {
+  countGroups,
+  outcomeOf,
+  partition,
+  type StepRecord,
+  stepByEnvironment,
+} from './step-record.ts'
 
 /** What steps are taken with. */
 interface Stepping {
@@ -70,7 +77,7 @@ export async function openSteps<Data>(
         refuseFailures(`of step ${step}`, first?.reason)
       }
       const off = readImportance(plan.importance ?? [])
-      const groups = scaleBatch(fed.groups, parts).map(group =>
+      const groups = scaleBatch(fed.groups, parts, plan.environmentOf).map(group =>
         weighImportance(group, off, history.newest()),
       )
       const rolled = clock()
@@ -89,7 +96,7 @@ export async function openSteps<Data>(
       parts.listen?.({ kind: 'step-end', step, metrics, ...(ahead && { ahead }) })
       const counts = countGroups(attempted, plan.successAt)
       const times = { staleness, stale: fed.stale.length, seconds, ...(ahead && { ahead }) }
-      const shown = { ...counts, ...shotsOf(parts) }
+      const shown = { ...counts, ...stepByEnvironment(attempted, plan), ...shotsOf(parts) }
       return { step, version, ...shown, ...times, ledger: ledger.read(), metrics, more }
     },
     async [Symbol.asyncDispose]() {
@@ -116,14 +123,22 @@ export function refuseFailures(attempts: string, failure: string | undefined): v
   if (failure !== undefined) throw new Error(`No attempt ${attempts} could be scored: ${failure}`)
 }
 
-/** A step's groups, scaled over all of them where the comparison is over batches. */
+/**
+ * A step's groups, scaled over all of them where the comparison is over batches: over those of one environment,
+ * since the rewards of several have no common scale.
+ */
 function scaleBatch(
   groups: readonly Group[],
   { estimate: { batch }, weighting = 'uniform' }: Pick<RollParts, 'estimate' | 'weighting'>,
+  environmentOf: EnvironmentOf | undefined,
 ): readonly Group[] {
   if (!batch) return groups
-  const scaled = batch.over(batch.spreadOf(groups.map(group => batch.rewardsOf(group, weighting))))
-  return groups.map(group => comparedAnew(group, scaled, weighting))
+  const anew = new Map<Group, Group>()
+  for (const own of partition(groups, environmentOf).values()) {
+    const scaled = batch.over(batch.spreadOf(own.map(group => batch.rewardsOf(group, weighting))))
+    for (const group of own) anew.set(group, comparedAnew(group, scaled, weighting))
+  }
+  return groups.map(group => anew.get(group)!)
 }
 
 /** A step's groups in the order of their tasks, whichever was complete first. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { joinEnvironments } from '../environment-names.ts'
 import { count, setting, text, texts } from '../setting.ts'
 
 /** Who attempts which tasks of which environment. */
@@ -9,12 +10,17 @@ export const rolled = {
     'The policy to sample from; requests are balanced over several',
     { argument: 'URI', isList: true, usedIn: 'threads' },
   ),
-  environment: setting(text, 'The environment: a name with options, or ./file.ts#export', {
-    argument: 'NAME[:ITEM,…]',
-    usedIn: 'threads',
-    functions: ['gateway'],
-    inCode: 'the first argument',
-  }),
+  environment: setting(
+    () => z.union([text(), texts().min(1)]).transform(names => joinEnvironments([names].flat())),
+    'The environment: a name with options, or ./file.ts#export; several share the tasks by their weight=N',
+    {
+      argument: 'NAME[:ITEM,…]',
+      isList: true,
+      usedIn: 'threads',
+      functions: ['gateway'],
+      inCode: 'the first argument',
+    },
+  ),
   agent: setting(text, 'An agent in place of an environment', {
     argument: 'FILE#EXPORT',
     usedIn: 'run',
