@@ -46,11 +46,8 @@ export const teachCommand: Command = {
   },
   own: {
     demonstrations: { help: 'What to learn from', argument: 'FILE|RUN|FILE#EXPORT' },
-    width: {
-      help: 'Numbers per token inside the model, in 16s (default: auto)',
-      argument: 'N|auto',
-    },
-    layers: { help: 'Layers of the model (default: auto)', argument: 'N|auto' },
+    width: { help: 'Numbers per token inside the model, in 16s (default: 64)', argument: 'N' },
+    layers: { help: 'Layers of the model (default: 3)', argument: 'N' },
   },
   keepsNothing: true,
   positionalCount: [0, 0],
@@ -150,10 +147,10 @@ function coverageLines(count: number, { situations, values, wanted }: Coverage):
 /** The sizes of the model, if they are given. */
 function shapeOf({ width, layers }: Invocation['own']): TeachModelOptions['shape'] & object {
   const read = (flag: string, text: string | undefined, unit: number): number | undefined => {
-    if (text === undefined || text === 'auto') return undefined
+    if (text === undefined) return undefined
     const value = Number(text)
     if (Number.isInteger(value) && value > 0 && value % unit === 0) return value
-    throw new MisuseError(`--${flag} ${text}: expected auto, or a multiple of ${unit}`)
+    throw new MisuseError(`--${flag} ${text}: expected a multiple of ${unit}`)
   }
   const wide = read('width', width, 16)
   const deep = read('layers', layers, 1)
