@@ -1,7 +1,7 @@
 // Exports: rows and tokens per second for jsonl and Parquet on 20 million tokens, and memory while
 // they are written, against writing the same bytes raw and, where Python has it, against pyarrow
 // writing the same rows from three starting points (bench/export/with_pyarrow.py). Ours has two: the trees
-// of rollouts, and rows whose lists and texts are ready. ESPALIER_EXPORT_TOKENS scales it down;
+// of rollouts, and rows whose lists and texts are ready, of which `hyparquet-writer` writes the lists alone. ESPALIER_EXPORT_TOKENS scales it down;
 // ESPALIER_PYTHON names a Python with pyarrow. Every side writes 2 million tokens first. Seconds are
 // of processor time, so that a busy machine does not blur the ratio.
 import { spawnSync } from 'node:child_process'
@@ -18,6 +18,7 @@ import { jsonl } from '../src/run/sinks/formats/jsonl.ts'
 import { openRows, parquet, toRows } from '../src/run/sinks/formats/parquet.ts'
 import { openLossReport } from '../src/run/sinks/lost.ts'
 import { groupMembers, groupTokens, makeGroups } from './export/groups.ts'
+import { writeWithLibrary } from './export/library.ts'
 
 const TOKENS = Number(process.env.ESPALIER_EXPORT_TOKENS ?? 20_000_000)
 
@@ -112,6 +113,14 @@ async function measureRows(groups: readonly Group[], file: string): Promise<numb
   return (await timed(() => write(groups))).cpu
 }
 
+/** Only the lists of tokens of those rows, by the library `hyparquet-writer`. */
+async function measureLibrary(groups: readonly Group[], file: string): Promise<number> {
+  const ready = new Map([...new Set(groups)].map(group => [group, toRows(group, options)]))
+  const rowsOf = (some: readonly Group[]) => some.flatMap(group => ready.get(group)!)
+  await writeWithLibrary(rowsOf(groups.slice(0, WARM)), file)
+  return (await timed(() => writeWithLibrary(rowsOf(groups), file))).cpu
+}
+
 /** The floor: the same bytes written again, as they are. */
 async function measureRaw(file: string): Promise<number> {
   const time = await timed(async () => {
@@ -167,6 +176,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
         ratioToRaw: round(ours.seconds / raw),
         ...(format === parquet && {
           rowSeconds: round(await measureRows(groups, `${file}.rows`)),
+          libraryListSeconds: round(await measureLibrary(groups, `${file}.library`)),
           ...measurePyarrow(file, folder),
         }),
       }

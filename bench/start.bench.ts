@@ -80,8 +80,8 @@ function print(figures: Figures): void {
 
 function expectationsOf({ import: imported, roll }: Figures): readonly Expectation[] {
   return [
-    { what: "ms to import 'espalier'", value: imported.median, atMost: 80 },
-    { what: 'ms from `espalier roll` to its first request', value: roll.median, atMost: 300 },
+    { what: "ms to import 'espalier'", value: imported.median, atMost: 150 },
+    { what: 'ms from `espalier roll` to its first request', value: roll.median, atMost: 400 },
   ]
 }
 

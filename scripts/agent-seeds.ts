@@ -38,9 +38,9 @@ function learn(seed: number, folder: string): Learned {
   const [model, run] = [join(folder, `model-${seed}`), join(folder, `run-${seed}`)]
   const common = ['--agent', `${agent}#run`, '--seed', String(seed)]
   const taught = ['--demonstrations', `${agent}#show`, '--tasks', '48', '--split', 'shown']
-  espalier('teach', ...common, ...taught, '--epochs', '60', '--out', model)
-  const tasks = ['--tasks', '192', '--held-out', '48', '--tasks-per-step', '32', '--group', '8']
-  const learning = ['--learning-rate', '5e-4', '--entropy-bonus', '0.005', '--steps', values.steps]
+  espalier('teach', ...common, ...taught, '--out', model)
+  const tasks = ['--tasks', '192', '--held-out', '48']
+  const learning = ['--steps', values.steps]
   const limits = ['--max-turns', '4', '--max-new-tokens', '16']
   const policy = ['--policy', `embedded:${model}`, '--out', run]
   const last = espalier('train', ...common, ...policy, ...tasks, ...learning, ...limits)

@@ -40,7 +40,8 @@ export async function startOpenEnv(
   server.on('upgrade', (request, stream, head) => {
     sockets.open++
     stream.once('close', () => sockets.open--)
-    onSocket(acceptSocket(request, stream, { head }), request.url ?? '', sockets.opened++)
+    const socket = acceptSocket(request, stream, { head })
+    if (socket) onSocket(socket, request.url ?? '', sockets.opened++)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

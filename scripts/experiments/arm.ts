@@ -104,7 +104,13 @@ export async function measureArm(arm: Arm, seed: number, budget: Budget): Promis
   }
   const perStep = arm.tasks ?? 16
   const { loss, updates = 1, entropy = 0.01 } = arm
-  const trainer = embeddedTrainer(policy.model, { entropy, seed, updates, ...(loss && { loss }) })
+  const trainer = embeddedTrainer(policy.model, {
+    learningRate: 4e-4,
+    entropy,
+    seed,
+    updates,
+    ...(loss && { loss }),
+  })
   const tasks = world.makeTasks!({ count: 4000, seed })
   // A long task is eight short ones.
   const count = arm.length === 'long' ? budget.heldOut / 4 : budget.heldOut

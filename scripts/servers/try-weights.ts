@@ -1,6 +1,6 @@
-import type { Policy } from '../../src/base/core/policy.ts'
+import { type Policy, plainSampling } from '../../src/base/core/policy.ts'
 import type { Torch } from './torch.ts'
-import { draw, furthest } from './try-server.ts'
+import { distances, draw } from './try-server.ts'
 
 /** The result of letting a server load other weights. */
 export interface WeightsReport {
@@ -27,8 +27,8 @@ export async function tryWeights(
   if (!policy.weights) throw new Error(`${kind} cannot load weights`)
   const call = { signal: AbortSignal.timeout(600_000) }
   await policy.weights.update({ path, version, kind: 'model' }, call)
-  const { segment } = await draw(policy, { prompt, temperature: 1, seed: version })
+  const { segment } = await draw(policy, { prompt, sampling: plainSampling, seed: version })
   const truth = await torch.score([...prompt, ...segment.ids], prompt.length, 1)
-  const apart = furthest(truth, [...(segment.logprobs ?? [])])
+  const apart = Math.max(0, ...distances(truth, [...(segment.logprobs ?? [])]))
   return { kind, path, version: segment.version.to, apart }
 }

@@ -128,7 +128,8 @@ function costLines({ tokens, turns, seconds }: RunReport): readonly string[] {
   const lanes = Object.entries(seconds)
     .filter(([, each]) => each > 0)
     .map(([lane, each]) => `${lane} ${duration(each)} (${percent(each / total)})`)
-  const cached = tokens.prompt > 0 ? `, ${percent(tokens.cached / tokens.prompt)} of it cached` : ''
+  // A server that does not tell leaves it at nothing.
+  const cached = tokens.cached > 0 ? `, ${percent(tokens.cached / tokens.prompt)} of it cached` : ''
   return [
     line('tokens', `${count(tokens.sampled)} sampled, ${count(tokens.prompt)} prompt${cached}`),
     line(

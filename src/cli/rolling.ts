@@ -14,16 +14,19 @@ export interface Rolled {
   readonly values: Settings
   readonly out: string
   readonly resumes?: boolean
+  /** What of it is rolled again although it ended. */
+  readonly retry?: 'failed' | undefined
 }
 
 /** What a command adds to the options that settings make. */
 export type ShownOptions = Required<
   Pick<AttemptOptions, 'out' | 'resumes' | 'signal' | 'tell' | 'listen'>
->
+> &
+  Pick<AttemptOptions, 'retry'>
 
 /** Shows progress while `work` rolls, then a summary; if it stopped early, says how to resume. */
 export async function withProgress(
-  { values, out, resumes = false }: Rolled,
+  { values, out, resumes = false, retry }: Rolled,
   { terminal, signal }: Pick<Invocation, 'terminal' | 'signal'>,
   work: (tasks: string | number, options: ShownOptions) => Promise<void>,
 ): Promise<Progress> {
@@ -33,7 +36,7 @@ export async function withProgress(
   const attempts = known === undefined ? undefined : known * group
   using progress = openProgress(terminal, { attempts, budget })
   const { tell } = terminal
-  const options = { out, resumes, signal, tell, listen: progress.listen }
+  const options = { out, resumes, ...(retry && { retry }), signal, tell, listen: progress.listen }
   await work(tasks, options).catch((error: unknown) => {
     const isStopped = signal.aborted || error instanceof RunStoppedError
     if (isStopped && isRun(out)) tell(`\`${commandLine('resume', out)}\` goes on from here`)

@@ -85,9 +85,14 @@ function describeThrown(cause: unknown): string {
   return keys === '' ? 'an object without a message' : `an object with ${keys}`
 }
 
-/** A failure's message without numbers and ids, so that equal failures are counted together; its place keeps its column. */
+/** A failure's message without numbers and ids, so that equal failures are counted together; its place keeps its column, an address its numbers. */
 export function generalised(message: string): string {
-  return message.replace(/\d+(?!\d*\)$)/g, 'N').slice(0, 200)
+  const isKept = /^\D/
+  return message
+    .replace(/https?:\/\/[^\s/]+|\/v\d+\b|\d+(?!\d*\)$)/g, found =>
+      isKept.test(found) ? found : 'N',
+    )
+    .slice(0, 200)
 }
 
 /** The folders of this program's own code, as far as this file knows where it lies; bundles may hide it. */

@@ -1,6 +1,7 @@
 import type { Call } from './call.ts'
 import { carried } from './carried.ts'
 import type { Stretch, TrajectoryImportance } from './credit.ts'
+import { generalised } from './failure.ts'
 import type { GroupId, TaskId, TrajectoryId } from './ids.ts'
 import { type Aborted, describeUnscored, type Failed } from './outcome.ts'
 import type { Reward } from './reward.ts'
@@ -123,14 +124,14 @@ export function isUseful(group: {
 export function reasonsUnscored({
   unscored,
 }: Pick<Group, 'unscored'>): readonly { readonly reason: string; readonly count: number }[] {
-  const counts = new Map<string, number>()
+  const counts = new Map<string, { readonly reason: string; readonly count: number }>()
   for (const { trajectory, outcome } of unscored) {
     const reason = describeUnscored(trajectory.outcome, outcome)
-    counts.set(reason, (counts.get(reason) ?? 0) + 1)
+    // Those that differ in their seconds or ids are told as the first of them.
+    const known = counts.get(generalised(reason)) ?? { reason, count: 0 }
+    counts.set(generalised(reason), { reason: known.reason, count: known.count + 1 })
   }
-  return [...counts]
-    .map(([reason, count]) => ({ reason, count }))
-    .sort((one, other) => other.count - one.count)
+  return [...counts.values()].sort((one, other) => other.count - one.count)
 }
 
 /** Whether a group of a training run was rolled to measure it, and not to learn from. */

@@ -106,7 +106,7 @@ function describeTrial(trial: Trial): readonly string[] {
   const warm =
     warmDifference === undefined || warmDifference === 0
       ? ''
-      : `Tokens that were drawn twice have numbers up to ${warmDifference.toPrecision(2)} apart: what is cached changes them.`
+      : `Tokens that were drawn alone and again beside others have numbers up to ${warmDifference.toPrecision(2)} apart: the batch, or what is cached, changes them.`
   const seeds = repeatsSeeds
     ? 'The same seed draws the same tokens.'
     : 'The same seed draws other tokens: a resumed run goes on with other samples than it had.'

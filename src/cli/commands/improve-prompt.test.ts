@@ -69,7 +69,7 @@ describe('espalier improve-prompt', () => {
     await using served = await openHouse()
     const agent = join(folder, 'agent.ts')
     writeFileSync(agent, 'export default async () => "done"\n')
-    const rest = words(served.url, 'improve-prompt').filter(word => !word.includes('house'))
+    const rest = words(served.url, 'improve-prompt').filter(word => !word.includes('house.ts'))
     const asked = rest.map(word => (word === '--environment' ? `--agent=${agent}` : word))
     const { code, stderr } = await runCommand(asked)
     expect([code, stderr]).toEqual([2, expect.stringContaining('decides itself')])

@@ -21,7 +21,7 @@ export const resumeCommand: Command = {
     'never rolled again; the exported rows are those of an undisturbed run. What a finished run lost\n' +
     'since, because its journal was cut, is rolled again. The flags change where and how fast it\n' +
     'samples and how much it may spend, nothing else; --no-budget lifts a limit.',
-  examples: ['espalier resume runs/0007'],
+  examples: ['espalier resume runs/0007', 'espalier resume runs/0007 --retry failed'],
   settings: [
     'policy',
     'concurrency',
@@ -36,7 +36,14 @@ export const resumeCommand: Command = {
     'threads',
     'cluster',
   ],
-  own: { trust: trustFlag, ...gatewayFlags },
+  own: {
+    trust: trustFlag,
+    ...gatewayFlags,
+    retry: {
+      help: 'Rolls failed attempts again, also of a run that has ended; complete groups are weighed anew',
+      argument: 'failed',
+    },
+  },
   positionalCount: [1, 1],
   run: runResume,
 }
@@ -54,7 +61,8 @@ const doors: readonly string[] = ['gateway', 'rollouts']
 async function runResume(invocation: Invocation): Promise<number> {
   const { run, manifest, values } = await enterRun(invocation)
   const { kind, status } = manifest
-  if (status === 'finished' && !(await reopens(run, manifest, invocation))) {
+  const retry = retryOf(invocation, kind, values)
+  if (status === 'finished' && !retry && !(await reopens(run, manifest, invocation))) {
     const lost = await writeLost(run, kind, values)
     const rest = lost.length > 0 ? `${lost.join(' and ')} written now` : 'nothing is left to do'
     invocation.terminal.tell(`${invocation.positionals[0]} is finished; ${rest}`)
@@ -69,7 +77,29 @@ async function runResume(invocation: Invocation): Promise<number> {
   }
   // What somebody began is theirs; a run of another user is a foreign folder.
   if (!isOwn(run)) await trustRun(run, { values, samples: true }, invocation)
-  return await goOn({ values, out: run, resumes: true }, invocation)
+  return await goOn({ values, out: run, resumes: true, retry }, invocation)
+}
+
+/** What is rolled again, if anything is asked to be. */
+function retryOf(
+  { own: { retry } }: Invocation,
+  kind: string,
+  { sinks = [] }: Settings,
+): 'failed' | undefined {
+  if (retry === undefined) return undefined
+  if (retry !== 'failed') throw new MisuseError(`--retry ${retry}: only failed can be rolled again`)
+  if (kind !== 'roll' && kind !== 'eval') {
+    const why = kind === 'train' ? ': its weights have changed since' : ''
+    throw new MisuseError(
+      `--retry failed is for runs of roll and eval, and this is one of ${kind}${why}`,
+    )
+  }
+  if (sinks.length > 0) {
+    throw new MisuseError(
+      '--retry failed: the run wrote rows as it went (--sinks), which cannot be taken back',
+    )
+  }
+  return retry
 }
 
 /** Writes what comes after the end of a run, where a kill or a full disk came first; gives the files. */

@@ -27,7 +27,8 @@ export const teachCommand: Command = {
     'model on what the assistant says in them. Demonstrations are a file with one {"messages"} per line\n' +
     "(OpenAI's or the AI SDK's; with `tools`, or with the `task` of an environment), the solved\n" +
     'trajectories of a run, or ./file.ts#export: a function that shows each turn. A tenth of them is\n' +
-    'kept apart, and teaching stops before it learns the others by heart; --epochs says how long instead.',
+    'kept apart, if there are 100 or more, and teaching stops before it learns the others by heart;\n' +
+    '--epochs says how long instead.',
   examples: [
     'espalier teach --environment ./shop.ts#shop --demonstrations shown.jsonl --out models/shop',
     'espalier teach --environment ./shop.ts#shop --demonstrations ./shop.ts#show --tasks 500 --out models/shop',
@@ -46,11 +47,8 @@ export const teachCommand: Command = {
   },
   own: {
     demonstrations: { help: 'What to learn from', argument: 'FILE|RUN|FILE#EXPORT' },
-    width: {
-      help: 'Numbers per token inside the model, in 16s (default: auto)',
-      argument: 'N|auto',
-    },
-    layers: { help: 'Layers of the model (default: auto)', argument: 'N|auto' },
+    width: { help: 'Numbers per token inside the model, in 16s (default: 64)', argument: 'N' },
+    layers: { help: 'Layers of the model (default: 3)', argument: 'N' },
   },
   keepsNothing: true,
   positionalCount: [0, 0],
@@ -105,8 +103,7 @@ async function teachIn(
     signal,
     shape: shapeOf(own),
     ...progressOf(terminal),
-    // With `--epochs` given, all data is learned from; otherwise some is kept apart to find when to stop.
-    ...(flags.epochs === undefined ? { keepsApart: true } : { epochs: values.epochs }),
+    ...durationOf(conversations.length, flags.epochs),
     ...(typeof flags.learningRate === 'number' && { learningRate: flags.learningRate }),
   })
   const { shape, kernel } = policy.model
@@ -123,6 +120,21 @@ async function teachIn(
   const limits = limitsFor(policy, conversations)
   terminal.tell(`next  ${nextLine(values, { agent: flags.agent, opened: environment, limits })}`)
   return 0
+}
+
+/** Of fewer demonstrations than this, a tenth is too few to tell when to stop. */
+const enoughApart = 100
+
+/** Passes over so few demonstrations: enough to learn the form of calls, and not yet each by heart. */
+const fewEpochs = 60
+
+/** How long to teach: as told, or until demonstrations kept apart say so, where there are enough of them. */
+function durationOf(
+  count: number,
+  epochs: number | undefined,
+): Pick<TeachModelOptions, 'epochs' | 'keepsApart'> {
+  if (epochs !== undefined) return { epochs }
+  return count < enoughApart ? { epochs: fewEpochs } : { keepsApart: true }
 }
 
 /** The words behind `teach`, as they can be said again. */
@@ -150,10 +162,10 @@ function coverageLines(count: number, { situations, values, wanted }: Coverage):
 /** The sizes of the model, if they are given. */
 function shapeOf({ width, layers }: Invocation['own']): TeachModelOptions['shape'] & object {
   const read = (flag: string, text: string | undefined, unit: number): number | undefined => {
-    if (text === undefined || text === 'auto') return undefined
+    if (text === undefined) return undefined
     const value = Number(text)
     if (Number.isInteger(value) && value > 0 && value % unit === 0) return value
-    throw new MisuseError(`--${flag} ${text}: expected auto, or a multiple of ${unit}`)
+    throw new MisuseError(`--${flag} ${text}: expected a multiple of ${unit}`)
   }
   const wide = read('width', width, 16)
   const deep = read('layers', layers, 1)

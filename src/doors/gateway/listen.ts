@@ -45,7 +45,7 @@ export interface AgentsOptions {
 
 /** How agents are recorded. Only the policy has to be named. */
 export interface GatewayOptions
-  extends Omit<RunOptions, 'resumes' | 'elsewhere'>,
+  extends Omit<RunOptions, 'resumes' | 'retry' | 'elsewhere'>,
     Omit<OptionsOf<'gateway'>, 'environment' | 'tasks'>,
     AgentsOptions {
   /** Called with every group when its last attempt has ended. */
@@ -83,7 +83,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   const { environment = elsewhere, tasks, out, graceSeconds = 10 } = options
   await using opening = openLater()
   const opened = opening.add(
-    await openRollParts(environment, tasks, { ...options, serverThread: false }),
+    await openRollParts(environment, tasks, { ...options, serverThread: false, outwaits: false }),
   )
   refuseBatch(opened.parts.estimate, 'the gateway')
   const { seed = 0, split } = opened.parts

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { describeCause } from '../../base/core/failure.ts'
 import { jsonWithoutSecrets } from '../../base/core/process/secrets.ts'
-import { acceptSocket, refusalOf, refuseSocket } from '../../worlds/openenv/sockets/handshake.ts'
+import { acceptSocket, refuseSocket } from '../../worlds/openenv/sockets/handshake.ts'
 import type { TextSocket } from '../../worlds/openenv/sockets/text-socket.ts'
 import { type DoorOptions, refuseEntry } from '../door/rules.ts'
 import { FullError, type Host, type HostSession } from './host.ts'
@@ -23,12 +23,11 @@ export function addSockets(
     const [pathname, query = ''] = (request.url ?? '').split('?', 2)
     const refused = refuseEntry(request, options)
     if (refused) return refuseSocket(stream, refused.statusCode, refused.message)
-    const wrong = refusalOf(request)
-    if (wrong !== undefined) return refuseSocket(stream, 400, wrong)
     if (pathname !== '/ws' && pathname !== '/mcp') {
       return refuseSocket(stream, 404, 'the sockets here are /ws and /mcp')
     }
     const socket = acceptSocket(request, stream, { head, bytes: options.bytes })
+    if (!socket) return undefined
     open.add(socket)
     const ended = (): void => void open.delete(socket)
     if (pathname === '/mcp') serveSocket(socket, beginMcp(host), ended)

@@ -335,6 +335,8 @@ export class ViewedRun implements AsyncDisposable {
       const at = second - this.#begun
       this.#pace.set(at, (this.#pace.get(at) ?? 0) + event.sampled)
     } else if (event.kind === 'workers') this.#crew.hear(event)
+    else if (event.kind === 'server-back')
+      this.#noteBack(String(event.server), Number(event.seconds))
     else if (event.kind === 'warning') {
       const { sentinel, message, likely, time } = event
       this.#warnings.push({
@@ -344,6 +346,18 @@ export class ViewedRun implements AsyncDisposable {
         time,
       })
     }
+  }
+
+  /** The warning that a server is away becomes one that it was. */
+  #noteBack(server: string, seconds: number): void {
+    const at = this.#warnings.findLastIndex(
+      ({ sentinel, message }) =>
+        sentinel === 'server-away' && message.startsWith(`${server} is away`),
+    )
+    const warning = this.#warnings[at]
+    if (!warning) return
+    const message = `${server} was away for ${Math.round(seconds)} s`
+    this.#warnings[at] = { ...warning, message }
   }
 
   /** Warnings from events, and those that only the report has. */

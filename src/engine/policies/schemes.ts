@@ -18,9 +18,14 @@ export interface PolicyScheme {
   readonly parameters?: Readonly<Record<string, readonly string[]>>
   /** Whether it is sent messages and mostly gives no token ids. @default false */
   readonly onlyChats?: boolean
+  /** In which order it cuts, if its numbers may be of what cuts leave. @default unknown */
+  readonly cuts?: readonly Cut[]
   /** Whether what it answers is written as text, which has to be encoded. @default false */
   readonly writesText?: boolean
 }
+
+/** What takes tokens out of a distribution before one is drawn. */
+export type Cut = 'top-k' | 'top-p' | 'min-p'
 
 /** What a policy is opened with. */
 export type Opening = PolicyOptions & {
@@ -47,6 +52,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
   vllm: {
     ...server,
     parameters: { logprobs, endpoint: Object.keys(vllmPaths), experts: [], update, session: [] },
+    cuts: ['min-p', 'top-k', 'top-p'],
     async open(url, options) {
       return (await import('./servers/vllm.ts')).openVllm(url, serverOptions(options))
     },
@@ -54,6 +60,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
   'llama-cpp': {
     ...server,
     parameters: { session: [] },
+    cuts: ['top-k', 'top-p', 'min-p'],
     async open(url, options) {
       return (await import('./servers/llama-cpp.ts')).openLlamaCpp(url, serverOptions(options))
     },
@@ -116,4 +123,11 @@ export function readUri(uri: string, more: Readonly<Record<string, PolicyScheme>
     scheme: Object.hasOwn(all, name) ? all[name] : undefined,
     known: Object.keys(all),
   }
+}
+
+/** In which order the policy of a run's settings cuts; undefined where that is not known, or differs among its servers. */
+export function cutsOf(policy: unknown): readonly Cut[] | undefined {
+  const uris = Array.isArray(policy) ? policy : [policy]
+  const orders = uris.map(uri => (typeof uri === 'string' ? readUri(uri).scheme?.cuts : undefined))
+  return orders.every(order => order === orders[0]) ? orders[0] : undefined
 }

@@ -18,7 +18,7 @@ export interface Trial {
   readonly difference: number | undefined
   /** The mean of these differences. */
   readonly meanDifference: number | undefined
-  /** How far the numbers of tokens that were drawn twice are apart at most: a warm cache, or a quantised one, may change them. */
+  /** How far the numbers of tokens that were drawn alone and again beside others are apart at most: a warm cache, a quantised one or another batch may change them. */
   readonly warmDifference: number | undefined
   /** What its log-probabilities are at other temperatures; undefined if that cannot be found out. */
   readonly logprobs: LogprobKind | undefined
@@ -44,7 +44,9 @@ export async function tryPolicy(
   call: Call,
 ): Promise<Trial> {
   const draws = drawsOf(prompts, { temperature: 1, candidates: 0, tokens: drawn })
-  const first = await drawAll(policy, draws, call)
+  // One by one and then together: what a server computes at the same time may change its numbers.
+  const first: TokenSample[] = []
+  for (const each of draws) first.push(await draw(policy, each, call))
   const second = await drawAll(policy, draws, call)
   const noise = await compareAll(policy, { draws, samples: first }, call)
   const evidence = await findLogprobs(policy, prompts, call)

@@ -30,6 +30,7 @@ describe('withAbsences', () => {
   it('waits for a server that was killed and is started again, and counts no try', async () => {
     const { clock, pass } = fakeClock()
     const absences = new Absences(clock)
+    absences.on({})
     const retried: string[] = []
     const retries = { attempts: 2, onRetry: () => retried.push('retry') }
     const first = await openVllmServer({ answer })
@@ -51,6 +52,7 @@ describe('withAbsences', () => {
   it('waits while a server answers that nothing is there yet, and fails at once where it refuses', async () => {
     const { clock, pass } = fakeClock()
     const absences = new Absences(clock)
+    absences.on({})
     const faults = ['unavailable', 'unavailable', 'unavailable', undefined, 'refused'] as const
     await using server = await openVllmServer({ answer, fault: at => faults[at] })
     await using policy = await openPolicy(`vllm:${server.url}`, {
@@ -68,6 +70,7 @@ describe('withAbsences', () => {
   it('goes on with the other servers, and tells who is missing', async () => {
     const { clock } = fakeClock()
     const absences = new Absences(clock)
+    absences.on({})
     const moved: string[] = []
     await using there = await openVllmServer({ answer })
     const gone = await openVllmServer({ answer })

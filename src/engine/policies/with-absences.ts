@@ -8,17 +8,8 @@ import { awayReason } from './transport/server-error.ts'
 /** Waits for a server that is away, whatever it is asked, and asks it again when it is back. */
 export function withAbsences(policy: Policy, absences: Absences): Policy {
   const server = policy.name
-  const outwait = <T>(ask: () => Promise<T>, { signal }: Call, cause: unknown): Promise<T> =>
-    absences.outwait({ server, cause, isAway: awayReason, ask, signal })
-  const asked = async <T>(ask: () => Promise<T>, call: Call): Promise<T> => {
-    if (absences.has(server)) return await outwait(ask, call, undefined)
-    try {
-      return await ask()
-    } catch (cause) {
-      if (awayReason(cause) === undefined) throw cause
-      return await outwait(ask, call, cause)
-    }
-  }
+  const asked = <T>(ask: () => Promise<T>, { signal }: Call): Promise<T> =>
+    absences.ask({ server, isAway: awayReason, ask, signal })
   const { weights } = policy
   return {
     ...aroundPolicy(policy, {

@@ -38,6 +38,8 @@ export async function runCell(cell: Cell, { signal, tell }: CellOptions): Promis
   const { training } = await train(needed(values, 'environment'), values.tasks ?? usualTasks, {
     ...trainOptionsOf(values),
     steps: Number.MAX_SAFE_INTEGER,
+    // Arms are compared at equal cost, so that none ends before its budget is spent.
+    patience: 0,
     isEnough: record => spent.add(record)[kind] >= most,
     out: cell.out,
     resumes,

@@ -26,7 +26,7 @@ import { improvementReport } from './report.ts'
 import { openTries, type Tries, type Try } from './tries.ts'
 
 /** How a prompt is improved. */
-export interface ImproveOptions extends Omit<RollOptions, 'out' | 'prompt' | 'resumes'> {
+export interface ImproveOptions extends Omit<RollOptions, 'out' | 'prompt' | 'resumes' | 'retry'> {
   /** The folder of the prompt, its report and everything that was tried. One that was begun is gone on with. */
   readonly out: string
   /** Sampled tokens of the policy and of whoever reflects; the measurement before and after is not counted. @default 200000 */

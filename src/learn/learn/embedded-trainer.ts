@@ -35,7 +35,7 @@ export type LearningRate = number | Schedule | 'auto'
 
 /** How the embedded model learns from groups. */
 export interface EmbeddedTrainerOptions {
-  /** Constant, a schedule, or `auto`: as high as keeps each step's change of the policy small. @default 4e-4 */
+  /** Constant, a schedule, or `auto`: as high as keeps each step's change of the policy small. @default 'auto' */
   readonly learningRate?: LearningRate
   /** The largest gradient norm. @default 1 */
   readonly clip?: number

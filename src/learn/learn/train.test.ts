@@ -231,6 +231,22 @@ describe('the embedded trainer', () => {
     expect(await moved(5)).toBeLessThan(0.5 * (await moved(0)))
   }, 60_000)
 
+  it('learns from all tokens but those without a log-probability', async () => {
+    await using policy = await fresh()
+    const groups = await rolled(policy, 16)
+    for (const { members } of groups) {
+      for (const { tree } of members) {
+        const { logprobs } = tree.nodes.find(({ segment }) => segment.origin === 'sampled')!.segment
+        logprobs![0] = Number.NaN
+      }
+    }
+    const trainer = embeddedTrainer(policy.model, { learningRate: 1e-3 })
+    const { metrics } = await trainer.step(groups, { signal })
+    expect(metrics.trainedRows).toBeGreaterThan(0)
+    expect(Object.values(metrics).filter(Number.isNaN)).toEqual([])
+    expect(metrics.gradientNorm).toBeGreaterThan(0)
+  })
+
   it('saves and goes on, optimiser and version included', async () => {
     await using policy = await fresh()
     const trainer = embeddedTrainer(policy.model, { learningRate: 1e-3 })

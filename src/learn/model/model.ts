@@ -2,10 +2,15 @@ import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
+import { isGgufPath } from '@espalier/text/gguf'
 import type { Seed } from '../../base/math/random.ts'
 import type { AdapterShape } from './adapter.ts'
 import { checkCompanion, isTrainedWhole, parseObject, readCheckpoint } from './checkpoint.ts'
+import { checkTensors } from './engine/frozen.ts'
+import type { MemoryWanted } from './engine/memory.ts'
 import { loadKernel } from './kernel-file.ts'
+import { type Fitting, fitContext } from './pretrained/fit.ts'
+import { openWeights } from './pretrained/open-weights.ts'
 import { isPeft, readPeft } from './pretrained/peft.ts'
 import { readPretrained } from './pretrained/source.ts'
 import type { Kernel, SampleNews, TokenNews } from './protocol.ts'
@@ -179,10 +184,15 @@ export async function openModel(
   if (!Number.isSafeInteger(threads) || threads < 1 || threads > 64) {
     throw new RangeError(`A model runs on 1 to 64 threads, not ${threads}.`)
   }
-  const { shape, files, weights, peft } = await readSource(source, settings)
+  const { shape: wanted, files, weights, peft } = await readSource(source, settings)
   const { kernel, module } = await loadKernel(settings.kernel)
+  const isFixed = settings.context !== undefined
+  const fitting =
+    weights.kind === 'pretrained'
+      ? fitPretrained({ module, shape: wanted, threads }, { path: weights.path, isFixed })
+      : { shape: wanted }
   const model = await startModel(
-    { kind: 'owner', module, threads, shape, weights },
+    { kind: 'owner', module, threads, shape: fitting.shape, weights },
     { kernel, files },
   )
   if (peft !== undefined) await closeIfFails(model, () => model.load(peft))
@@ -205,6 +215,16 @@ export async function copyModel(model: EmbeddedModel): Promise<EmbeddedModel> {
   if (adapter) await copy.adapt(adapter)
   if (adapter || base === undefined) await copy.take(current)
   return copy
+}
+
+/** Checks the list of a model's tensors and its memory before any is taken. */
+function fitPretrained(
+  wanted: Omit<MemoryWanted, 'type'>,
+  { path, isFixed }: { readonly path: string; readonly isFixed: boolean },
+): Fitting {
+  using file = openWeights(path)
+  const type = checkTensors(file, wanted.shape)
+  return fitContext({ ...wanted, type }, { source: path, isFixed })
 }
 
 async function closeIfFails(model: EmbeddedModel, work: () => Promise<unknown>): Promise<void> {
@@ -234,6 +254,7 @@ async function readSource(source: ModelSource, { context }: ModelSettings) {
 }
 
 async function isWhole(folder: string): Promise<boolean> {
+  if (isGgufPath(folder)) return false
   const path = join(folder, 'config.json')
   return isTrainedWhole(parseObject(await readFile(path, 'utf8'), path))
 }

@@ -5,6 +5,7 @@ import type { RowForm } from '../../base/core/row.ts'
 import { untemperedTokens } from '../../base/core/tree.ts'
 import type { LeafWeighting } from '../../base/math/credit.ts'
 import { lossKind, lossNames } from '../../base/math/registry.ts'
+import { cutsOf } from '../../engine/policies/schemes.ts'
 import { refuseExperts, withoutExperts } from '../sinks/experts.ts'
 import { countUncarried } from '../sinks/features.ts'
 import {
@@ -86,7 +87,8 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
     const weighting = weightingOf(config)
     const { importance } = options
     const weighing = await makeWeighing(reader, config, { format, importance })
-    const own = { ...options, loss, run, weighting, weighing, appears: 'whole' } as const
+    const cuts = cutsOf(config.policy)
+    const own = { ...options, loss, run, weighting, weighing, cuts, appears: 'whole' } as const
     const written = await exportWhole(await openExport(format, own), async file => {
       for await (const stored of reader.groups()) {
         options.signal?.throwIfAborted()
@@ -128,6 +130,8 @@ export async function openExport(
     readonly run: string
     readonly weighting: LeafWeighting
     readonly appears: Appearance
+    /** In which order the sampling policy cuts, where that is known. */
+    readonly cuts?: FormatOptions['cuts']
     /** How groups are weighed before they are written. @default unchanged */
     readonly weighing?: Weighing
   },
@@ -146,6 +150,7 @@ export async function openExport(
     form,
     loss,
     volatile: options.volatile ?? false,
+    cuts: options.cuts,
     lost,
   })
   const leftOut: Record<string, number> = {}

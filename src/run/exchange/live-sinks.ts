@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { rowForms } from '../../base/core/row.ts'
+import { cutsOf } from '../../engine/policies/schemes.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { openRunReader, type RunWriter, type StoredGroup } from '../store/store.ts'
 import { lossOf, type OpenExport, openExport } from './export.ts'
@@ -37,7 +38,9 @@ export async function withSinks(writer: RunWriter, run: SinkRun): Promise<RunWri
       const format = formatNamed(to)
       const weighing = openLiveWeighing(run.config, { format })
       const weighting = weightingOf(run.config)
-      files.push(await openExport(format, { ...asked, weighting, weighing, appears: 'growing' }))
+      const cuts = cutsOf(run.config.policy)
+      const own = { ...asked, weighting, weighing, cuts, appears: 'growing' } as const
+      files.push(await openExport(format, own))
     }
     if (files.length === 0) return writer
     return await exporting(writer, files, run)

@@ -15,7 +15,7 @@ export async function openObserved<Data>(
 ): Promise<ObservedParts<Data>> {
   const { out, tell = () => {} } = options
   const { renderer, policy } = parts
-  const watched = { out, tell, renderer, isOurs: policy.inside !== undefined }
+  const watched = { out, tell, renderer, policy: policy.name, isOurs: policy.inside !== undefined }
   const observers = await openObservers(options, watched)
   return {
     parts: {

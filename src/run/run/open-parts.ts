@@ -53,6 +53,8 @@ export interface PartsOptions extends RollOptions {
    * clients of a door would notice. @default true on several cores
    */
   readonly serverThread?: boolean
+  /** Whether a policy's server that is away is waited for; else those who ask are told. @default true */
+  readonly outwaits?: boolean
 }
 
 /**
@@ -94,7 +96,7 @@ export async function openRollParts<Data>(
       reward,
       renderer,
     })
-    const { unfinished: _, seats: _seats, serverThread: _thread, elsewhere, ...same } = options
+    const { elsewhere, ...same } = sameOptions(options)
     const examples = await openShots(plain.environment, tasks, options)
     const scorers = await makeScorers(options, policy, closing)
     const parts: RollParts<Data> = {
@@ -127,6 +129,18 @@ export async function openRollParts<Data>(
     await close()
     throw error
   }
+}
+
+/** The options that are no parts of their own. */
+function sameOptions(options: PartsOptions) {
+  const {
+    unfinished: _,
+    seats: _seats,
+    serverThread: _thread,
+    outwaits: _outwaits,
+    ...same
+  } = options
+  return same
 }
 
 /** The line that says which walls protect this machine from the policy's code; a warning if there are none. */
@@ -287,6 +301,7 @@ function openHalting({ signal, tell, outage: seconds = defaults.outage }: PartsO
 
 async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): Promise<Sampling> {
   const { policy: given, record, model, servedModel, logprobs, tell, serverThread } = options
+  const { outwaits = true } = options
   if (record !== undefined) checkOutputFile('--record', record)
   const rendering = { ...rendererSettings(options), ...(tell && { tell }) }
   const { keyVariable = defaults.keyVariable } = options
@@ -328,7 +343,9 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
         ...(tell && { tell }),
       },
       deadlineSeconds: deadline,
-      absences,
+      // What a turn has when the time is up is kept only of a stream.
+      ...(options.limits?.seconds !== undefined && { stream: true }),
+      ...(outwaits && { absences }),
       onMoved: openPartMoves({ signals, tell }),
       retries: retries === 0 ? false : { attempts: retries + 1, onRetry },
       ...(record !== undefined && { record }),

@@ -32,6 +32,7 @@ import type { RunEnd } from '../watch/events.ts'
 import { RunStoppedError } from '../watch/stopped.ts'
 import type { BudgetLimits, Spent } from './budget.ts'
 import { type RollParts, rollGroups } from './roll-groups.ts'
+import { withoutFailed } from './servers/retry-failed.ts'
 
 /** Where a run is kept, and what is written about it. */
 export interface RunRecord {
@@ -40,6 +41,9 @@ export interface RunRecord {
   readonly config: Readonly<Record<string, unknown>>
   /** Whether it goes on with what the folder already holds. */
   readonly resumes?: boolean
+  /** What of it is rolled again. @default nothing */
+  readonly retry?: 'failed' | undefined
+  readonly tell?: ((line: string) => void) | undefined
   /** Whether interrupted attempts are continued or restarted. @default 'continue' */
   readonly unfinished?: 'continue' | 'restart'
   /** Writes until it succeeds, for services that outlive a full disk. @default a failed write ends the run */
@@ -114,7 +118,7 @@ export async function openRun(
   const opened = await openRunWriter(out, lock)
   const writer = await withSinksOf({ ...record, seats }, record.disk?.patient(opened) ?? opened)
   try {
-    const before = resumes ? await readFinished(out, seats) : undefined
+    const before = resumes ? await readFinished(record, seats) : undefined
     const unfinished = await openRecord(policy, record, before && finishedIn(before, seats))
     const { reason: _reason, finished: _finished, ...begun } = await readManifest(out)
     // A resumed run of an earlier format continues in the current one.
@@ -229,13 +233,20 @@ function spentBefore(
   return { tokens: sampled, trajectories, money }
 }
 
-async function readFinished(out: string, seats: readonly string[]): Promise<Before> {
+async function readFinished(
+  { out, retry, tell = () => {} }: RunRecord,
+  seats: readonly string[],
+): Promise<Before> {
   const reader = await openRunReader(out, seats)
   try {
+    const { finishedTrees, usage } = reader
+    if (retry) {
+      const parts = await withoutFailed(reader, { seats, tell, run: out })
+      return { parts, finishedTrees: new Set(parts.known.keys()), usage }
+    }
     const known = new Map<TreeId, Tree>()
     for await (const tree of reader.looseTrees()) known.set(tree.id, tree)
-    const { finishedGroups, finishedTrees, usage } = reader
-    return { parts: { finished: finishedGroups, known }, finishedTrees, usage }
+    return { parts: { finished: reader.finishedGroups, known }, finishedTrees, usage }
   } finally {
     await reader[Symbol.asyncDispose]()
   }

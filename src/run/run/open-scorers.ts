@@ -1,5 +1,6 @@
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Policy } from '../../base/core/policy.ts'
+import { absences } from '../../base/core/process/absences.ts'
 import { checkImportance } from '../../engine/weigh/importance.ts'
 import type { Shaping } from '../../engine/weigh/shape.ts'
 import { readShaping } from '../../engine/weigh/shaping.ts'
@@ -58,6 +59,7 @@ export async function makeScorers(
   function openOther(name: string, uri: string): Promise<Policy> {
     return openNamed(`--${name} ${uri}`, () =>
       openPolicy([uri], {
+        absences,
         ...(key !== undefined && { key }),
         deadlineSeconds: deadline ?? defaults.deadline,
         retries: retries === 0 ? false : { attempts: (retries ?? defaults.retries) + 1 },

@@ -4,6 +4,7 @@ import { didYouMean } from '../../base/core/names/nearest.ts'
 import { parsePartName } from '../../base/core/names/part-name.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Policy } from '../../base/core/policy.ts'
+import { absences } from '../../base/core/process/absences.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import {
   functionSpeaker,
@@ -121,7 +122,7 @@ async function makePlayer(
   const encode = (text: string): Int32Array =>
     renderer.encodeReply({ role: 'assistant', content: text }, [])
   const { uri, ...asking } = readSpeaker(choice)
-  const policy = await openNamed(flag, () => openPolicy(uri, { encode, ...asking }))
+  const policy = await openNamed(flag, () => openPolicy(uri, { encode, absences, ...asking }))
   return await withRenderer(policy, options)
 }
 

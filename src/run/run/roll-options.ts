@@ -76,6 +76,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Goes on with the run that `out` holds. @default false */
   readonly resumes?: boolean
+  /** What of that run is rolled again although it ended. @default nothing */
+  readonly retry?: 'failed' | undefined
   /** Opens other places that make the attempts, such as those of `openCluster`. @default this process */
   readonly elsewhere?: OpenElsewhere
   /** The settings to record in the run folder, for people and for `espalier resume`. */

@@ -54,9 +54,9 @@ async function* rollObserved<Data>(
   parts: RollParts<Data>,
   options: RollOptions & { readonly out: string; readonly kind: string },
 ): AsyncGenerator<Group, ObserverNotes> {
-  const { out, kind, resumes = false, unfinished = defaults.unfinished } = options
+  const { out, kind, resumes = false, retry, tell, unfinished = defaults.unfinished } = options
   await using observed = await openObserved(parts, options)
-  const record = { out, kind, config: configOf(parts, options), unfinished, resumes }
+  const record = { out, kind, config: configOf(parts, options), unfinished, resumes, retry, tell }
   yield* rollIntoRun(tasks, observed.parts, record)
   return observed.notes()
 }

@@ -1,5 +1,7 @@
+import { absences } from '../../base/core/process/absences.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { chatSpeaker, speakerOf } from '../../engine/policies/speaker.ts'
+import { awayReason } from '../../engine/policies/transport/server-error.ts'
 import { openModelOf, openRenderer } from './model-source.ts'
 import { openPolicy, policyScheme } from './open-policy.ts'
 
@@ -23,7 +25,19 @@ export function readSpeaker(text: string): {
 export async function openSpeaker(text: string): Promise<Speaker> {
   const { uri, ...options } = readSpeaker(text)
   const { rest, scheme } = policyScheme(uri)
-  if (scheme?.onlyChats) return chatSpeaker(rest, options)
-  const policy = await openPolicy(uri, options)
+  if (scheme?.onlyChats) return waitingFor(chatSpeaker(rest, options))
+  const policy = await openPolicy(uri, { ...options, absences })
   return speakerOf(await openRenderer(await openModelOf(policy)), policy)
+}
+
+/** A speaker whose server, while it is away, is waited for by the run. */
+function waitingFor(speaker: Speaker & AsyncDisposable): Speaker & AsyncDisposable {
+  const { name: server } = speaker
+  return {
+    ...speaker,
+    say(messages, call) {
+      const ask = () => speaker.say(messages, call)
+      return absences.ask({ server, isAway: awayReason, ask, signal: call.signal })
+    },
+  }
 }

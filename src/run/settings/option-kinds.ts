@@ -114,6 +114,11 @@ export const otherOptions = {
   ),
   signal: option({ wanted: 'an AbortSignal', fits: value => has(value, 'aborted') }, everybody),
   resumes: option(aSwitch, ['roll', 'evaluate', 'train']),
+  retry: option({ wanted: "'failed'", fits: value => value === 'failed' }, [
+    'roll',
+    'evaluate',
+    'train',
+  ]),
   elsewhere: option(aFunction, ['roll', 'evaluate', 'train'], 'one thread'),
   config: option(anObject, everybody),
   entropy: option(

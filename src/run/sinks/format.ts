@@ -29,6 +29,8 @@ export interface FormatOptions {
   readonly form: RowForm
   /** The loss they will be trained with, by our name of it. */
   readonly loss: string
+  /** In which order the sampling policy cuts, where that is known. */
+  readonly cuts?: readonly string[] | undefined
   /** Also write what depends on clocks and servers. */
   readonly volatile: boolean
   /** Where the format counts what it cannot carry. */

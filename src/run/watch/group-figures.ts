@@ -109,7 +109,11 @@ function countTrajectories(
   const events = openCounter()
   const fidelity = openCounter()
   const forks = new Map<string, ForkCost>()
-  for (const { trajectory } of all) fidelity.add(trajectory.fidelity.kind)
+  for (const { trajectory } of all) {
+    // What failed before it sampled anything is neither exact nor not.
+    const isNothing = trajectory.outcome.kind === 'failed' && trajectory.usage.sampled === 0
+    if (!isNothing) fidelity.add(trajectory.fidelity.kind)
+  }
   for (const own of figures) {
     for (const [kind, count] of own.events) events.add(kind, count)
     for (const [cause, cost] of own.forks) addFork(forks, cause, cost)

@@ -1,6 +1,7 @@
 import type { Call } from '../../base/core/call.ts'
 import { onAbort } from '../../base/core/call.ts'
 import { describeCause, Failure } from '../../base/core/failure.ts'
+import { absences, untakenReason } from '../../base/core/process/absences.ts'
 import { DeadlineError, withDeadline } from '../../base/core/process/deadline.ts'
 import { connectSocket } from './sockets/handshake.ts'
 import type { SocketEnd, TextSocket } from './sockets/text-socket.ts'
@@ -33,9 +34,12 @@ export function brokenWorld(text: string, cause?: unknown): Failure {
 export async function openSession(options: SessionOptions, call: Call): Promise<Session> {
   const { url, headers, seconds, bytes } = options
   try {
-    const socket = await withDeadline(seconds, call, stopping =>
-      connectSocket(url, { signal: stopping(), headers, bytes }),
-    )
+    const connect = () =>
+      withDeadline(seconds, call, stopping =>
+        connectSocket(url, { signal: stopping(), headers, bytes }),
+      )
+    const awaited = { server: url, isAway: untakenReason, ask: connect, signal: call.signal }
+    const socket = await absences.ask(awaited)
     return new LockStep(socket, options)
   } catch (cause) {
     call.signal.throwIfAborted()

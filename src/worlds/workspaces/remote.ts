@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Call } from '../../base/core/call.ts'
 import { describeCause } from '../../base/core/failure.ts'
+import { absences, untakenReason } from '../../base/core/process/absences.ts'
 import { keepSecret, keepSecretsIn } from '../../base/core/process/secrets.ts'
 import { delayOf, pause } from '../../base/core/process/timer.ts'
 import type { Finished } from '../sandboxes/run.ts'
@@ -172,12 +173,15 @@ class Server {
     const type = archive ? 'application/x-tar' : 'application/json'
     const content = archive ?? (body && JSON.stringify(body))
     try {
-      const response = await fetch(`${this.url}${path}`, {
-        method,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(delayOf(within))]),
-        headers: { ...this.#headers, ...(content !== undefined && { 'content-type': type }) },
-        ...(content !== undefined && { body: content }),
-      })
+      const ask = () =>
+        fetch(`${this.url}${path}`, {
+          method,
+          signal: AbortSignal.any([signal, AbortSignal.timeout(delayOf(within))]),
+          headers: { ...this.#headers, ...(content !== undefined && { 'content-type': type }) },
+          ...(content !== undefined && { body: content }),
+        })
+      const awaited = { server: `the sandbox at ${this.url}`, isAway: untakenReason, ask, signal }
+      const response = await absences.ask(awaited)
       return { status: response.status, text: await bounded(response) }
     } catch (cause) {
       signal.throwIfAborted()

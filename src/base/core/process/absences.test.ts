@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { fakeClock } from '../../../../test/fake-clock.ts'
 import { Absences } from './absences.ts'
+import type { Clock } from './clock.ts'
+
+function watched(clock: Clock): Absences {
+  const absences = new Absences(clock)
+  absences.on({})
+  return absences
+}
 
 const gone = new Error('ECONNREFUSED')
 const isAway = (error: unknown): string | undefined => (error === gone ? 'refused' : undefined)
@@ -19,20 +26,26 @@ function openServer() {
 const { signal } = new AbortController()
 
 describe('Absences', () => {
+  it('lets nobody wait whom no run would stop', async () => {
+    const { ask } = openServer()
+    const asked = new Absences().ask({ server: 's', isAway, ask, signal })
+    await expect(asked).rejects.toBe(gone)
+  })
+
   it('lets one at a time find out whether a server is back, and all go on then', async () => {
     const { clock, pass } = fakeClock()
-    const absences = new Absences(clock)
+    const absences = watched(clock)
     const { server, ask } = openServer()
     const told: string[] = []
     absences.on({
       away: ({ server: name, why }) => told.push(`${name}: ${why}`),
       back: (_, seconds) => told.push(`back after ${seconds}`),
     })
-    const awaited = { server: 'vllm', cause: gone, isAway, ask, signal }
-    const answers = Array.from({ length: 50 }, () => absences.outwait(awaited))
+    const awaited = { server: 'vllm', isAway, ask, signal }
+    const answers = Array.from({ length: 50 }, () => absences.ask(awaited))
     await pass(60)
     expect(absences.some).toBe(true)
-    expect(server.asked).toBeLessThan(12)
+    expect(server.asked).toBeLessThan(50 + 12)
     server.isThere = true
     await pass(20)
     expect(await Promise.all(answers)).toEqual(Array(50).fill('an answer'))
@@ -45,17 +58,16 @@ describe('Absences', () => {
 
   it('passes the search on from one who leaves', async () => {
     const { clock, pass } = fakeClock()
-    const absences = new Absences(clock)
+    const absences = watched(clock)
     const { server, ask } = openServer()
     const leaving = new AbortController()
-    const first = absences.outwait({
+    const first = absences.ask({
       server: 's',
-      cause: gone,
       isAway,
       ask,
       signal: leaving.signal,
     })
-    const second = absences.outwait({ server: 's', cause: gone, isAway, ask, signal })
+    const second = absences.ask({ server: 's', isAway, ask, signal })
     await pass(3)
     leaving.abort(new Error('its time is up'))
     await expect(first).rejects.toThrow('its time is up')
@@ -66,10 +78,10 @@ describe('Absences', () => {
 
   it('takes a request that stays unanswered as a sign that the server is there', async () => {
     const { clock, pass } = fakeClock()
-    const absences = new Absences(clock)
+    const absences = watched(clock)
     let answer = (_: string): void => {}
     const ask = () => new Promise<string>(resolve => (answer = resolve))
-    const asked = absences.outwait({ server: 's', cause: gone, isAway, ask, signal })
+    const asked = absences.ask({ server: 's', isAway, ask, signal })
     await pass(30)
     expect(absences.some).toBe(false)
     answer('late')
@@ -78,9 +90,9 @@ describe('Absences', () => {
 
   it('throws what is wrong otherwise, and knows that the server is there', async () => {
     const { clock, pass } = fakeClock()
-    const absences = new Absences(clock)
+    const absences = watched(clock)
     const ask = () => Promise.reject(new Error('400'))
-    const asked = absences.outwait({ server: 's', cause: gone, isAway, ask, signal })
+    const asked = absences.ask({ server: 's', isAway, ask, signal })
     const refused = expect(asked).rejects.toThrow('400')
     const there = absences.whenThere({ signal })
     await pass(2)

@@ -21,8 +21,6 @@ export interface AbsenceListener {
 /** Something that may be asked again when its server is back. */
 export interface Awaited<T> extends Call {
   readonly server: string
-  /** What the first answer, or none, was. */
-  readonly cause: unknown
   /** Whether an error says that the server is away: gives why, in words. */
   readonly isAway: (error: unknown) => string | undefined
   readonly ask: () => Promise<T>
@@ -65,25 +63,45 @@ export class Absences {
     return this.#away.has(server)
   }
 
+  /** Whether a run watches: without one that would end it, nobody waits. */
+  get isWatched(): boolean {
+    return this.#listeners.size > 0
+  }
+
   /** Seconds in which some server was away, so far. */
   seconds(): number {
     const since = this.some ? this.#clock.now() - this.#stoodSince : 0
     return (this.#stood + since) / 1000
   }
 
-  /** Waits until its server is back, and asks; throws what else goes wrong. */
-  async outwait<T>(awaited: Awaited<T>): Promise<T> {
+  /** Asks; where the server is away, waits until it is back and asks then. Throws what else goes wrong. */
+  async ask<T>(awaited: Awaited<T>): Promise<T> {
+    const { server, isAway, ask } = awaited
+    if (!this.isWatched) return await ask()
+    const known = this.#away.get(server)
+    if (known) return await this.#outwait(awaited, known.why)
+    try {
+      return await ask()
+    } catch (error) {
+      const why = isAway(error)
+      if (why === undefined || awaited.signal.aborted) throw error
+      return await this.#outwait(awaited, why)
+    }
+  }
+
+  async #outwait<T>(awaited: Awaited<T>, first: string): Promise<T> {
     const { server, isAway, ask, signal } = awaited
-    let { cause } = awaited
+    let why = first
     for (;;) {
       signal.throwIfAborted()
-      const absence = this.#leave(server, isAway(cause) ?? String(cause))
+      const absence = this.#leave(server, why)
       try {
         if (await this.#turnOf(absence, { signal })) return await this.#scout(absence, awaited)
         return await ask()
       } catch (error) {
-        if (signal.aborted || isAway(error) === undefined) throw error
-        cause = error
+        const again = isAway(error)
+        if (signal.aborted || again === undefined) throw error
+        why = again
       }
     }
   }
@@ -204,4 +222,30 @@ export function startPatientTimer(act: () => void, milliseconds: number): Patien
   }
   let timer = startTimer(fire, milliseconds)
   return { clear: () => clearTimeout(timer) }
+}
+
+/** Codes of connections that were not taken. */
+const untaken = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+/** Why a server is away, if an error, or what caused it, says that nothing takes connections there. */
+export function untakenReason(error: unknown): string | undefined {
+  for (
+    let each = error, depth = 0;
+    each instanceof Error && depth < 6;
+    each = each.cause, depth++
+  ) {
+    const { code } = each as { readonly code?: unknown }
+    if (typeof code === 'string' && untaken.has(code)) return each.message || code
+  }
+  return undefined
 }

@@ -1,6 +1,7 @@
 import type { Call } from '../../../base/core/call.ts'
 import { Failure } from '../../../base/core/failure.ts'
 import { missingPackage } from '../../../base/core/names/missing-package.ts'
+import { absences, untakenReason } from '../../../base/core/process/absences.ts'
 import { DeadlineError, withDeadline } from '../../../base/core/process/deadline.ts'
 import { keepSecretsIn, keepSecretVariables } from '../../../base/core/process/secrets.ts'
 import { delayOf } from '../../../base/core/process/timer.ts'
@@ -83,6 +84,7 @@ export async function openMcpTools(
   } catch (cause) {
     await close()
     call.signal.throwIfAborted()
+    if (await isBack(server, cause, call)) return await openMcpTools(server, call, options)
     if (cause instanceof Failure) throw cause
     throw new Failure('tool', {
       cause: new Error(
@@ -91,6 +93,17 @@ export async function openMcpTools(
       ),
     })
   }
+}
+
+/** Whether a server that took no connection is back, which a run waits for. */
+async function isBack(server: McpServer, cause: unknown, { signal }: Call): Promise<boolean> {
+  if (!('url' in server) || untakenReason(cause) === undefined || !absences.isWatched) return false
+  const ask = async (): Promise<void> => {
+    const { body } = await fetch(server.url, { method: 'OPTIONS', signal })
+    await body?.cancel()
+  }
+  await absences.ask({ server: nameOf(server), isAway: untakenReason, ask, signal })
+  return true
 }
 
 const usualBytes = 2 ** 24

@@ -1,3 +1,5 @@
+import { untakenReason } from '../../../base/core/process/absences.ts'
+
 /**
  * What went wrong with a server: it answered with an error status, the connection broke, its
  * answer was not what the protocol promises, or it did not answer in time.
@@ -44,27 +46,13 @@ export function isPassing(error: unknown): error is ServerError {
   return error.status === 429 || (error.status !== undefined && error.status >= 500)
 }
 
-/** Codes of connections that were not taken. */
-const untaken = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
-
 /**
  * Why a server is away, if an error says that it is: nothing takes the connection, or what does answers that
  * nothing is behind it (502 to 504, which is also how a server says that it is loading).
  */
 export function awayReason(error: unknown): string | undefined {
   if (!(error instanceof ServerError)) return undefined
-  const { status, cause, problem } = error
+  const { status, problem } = error
   if (status !== undefined && status >= 502 && status <= 504) return error.message
-  const { code } = (cause ?? {}) as { readonly code?: unknown }
-  return problem === 'connection' && untaken.has(String(code)) ? error.message : undefined
+  return problem === 'connection' && untakenReason(error) !== undefined ? error.message : undefined
 }

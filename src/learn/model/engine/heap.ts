@@ -17,7 +17,18 @@ export class Heap {
   i32 = new Int32Array(this.memory.buffer)
   f32 = new Float32Array(this.memory.buffer)
   f64 = new Float64Array(this.memory.buffer)
+  readonly #isDry: boolean
   #end = start
+
+  /** A dry heap only counts what is taken: what would be written behind its first page is lost. */
+  constructor({ isDry = false }: { readonly isDry?: boolean } = {}) {
+    this.#isDry = isDry
+  }
+
+  /** Bytes that are taken. */
+  get taken(): number {
+    return this.#end
+  }
 
   /** Takes space for good and gives its address. */
   take(bytes: number): number {
@@ -35,7 +46,7 @@ export class Heap {
 
   #reach(end: number): void {
     const missing = Math.ceil((end - this.memory.buffer.byteLength) / page)
-    if (missing <= 0) return
+    if (missing <= 0 || this.#isDry) return
     try {
       this.memory.grow(missing)
     } catch (cause) {

@@ -10,6 +10,7 @@ import type {
 import { placeAdapter } from './adapted.ts'
 import { checkTensors, loadFrozen } from './frozen.ts'
 import { Heap } from './heap.ts'
+import { frozenCacheBytes } from './memory.ts'
 import { fromTensors, initialise, toTensors } from './parameters.ts'
 import { makePlan, type Plan, type TrainedArrays, takeWhole } from './plan.ts'
 import { Sampler } from './sampler.ts'
@@ -21,7 +22,7 @@ import { instantiate, type Kernels } from './webassembly.ts'
 const keptBudgets = { whole: 256 * 2 ** 20, frozen: 1024 * 2 ** 20 } as const
 
 /** Bytes of the key-value cache, reserved but not touched before they are needed. */
-const cacheBytes = { whole: 256 * 2 ** 20, frozen: 512 * 2 ** 20 } as const
+const cacheBytes = 256 * 2 ** 20
 
 /** How the owner is connected. */
 export interface OwnerPort {
@@ -86,11 +87,11 @@ export class Owner {
   #openPlan({ shape, threads, weights }: OwnerStart, kernels: Kernels): Plan {
     const heap = this.#heap
     if (weights.kind !== 'pretrained') {
-      return makePlan(heap, kernels, { shape, threads, cacheBytes: cacheBytes.whole, type: 'f32' })
+      return makePlan(heap, kernels, { shape, threads, cacheBytes, type: 'f32' })
     }
     using file = openWeights(weights.path)
     const type = checkTensors(file, shape)
-    const plan = makePlan(heap, kernels, { shape, threads, cacheBytes: cacheBytes.frozen, type })
+    const plan = makePlan(heap, kernels, { shape, threads, cacheBytes: frozenCacheBytes, type })
     loadFrozen(heap, file, { plan, kernels })
     return plan
   }

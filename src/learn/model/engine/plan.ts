@@ -220,7 +220,9 @@ function writeShape(heap: Heap, shape: ModelShape): void {
   setFloat(heap, layout.EMBEDDING_SCALE, family?.embeddingScale ?? 1)
   if (!family?.windows.some(window => window > 0)) return
   const windows = heap.take(shape.layers * 4)
-  heap.i32.set(family.windows, windows / 4)
+  family.windows.forEach((window, layer) => {
+    heap.i32[windows / 4 + layer] = window
+  })
   setWord(heap, layout.WINDOWS, windows)
 }
 

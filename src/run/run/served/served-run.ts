@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { Call } from '../../../base/core/call.ts'
+import { type Call, onAbort } from '../../../base/core/call.ts'
 import type { Group, Scored, Unscored } from '../../../base/core/group.ts'
 import { openLanes } from '../../../base/core/lane.ts'
 import type { Policy } from '../../../base/core/policy.ts'
@@ -7,7 +7,7 @@ import { absences } from '../../../base/core/process/absences.ts'
 import { type GatherHeader, gather } from '../../../engine/weigh/gather.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import { defaults } from '../../settings/settings.ts'
-import type { RunEvent } from '../../watch/events.ts'
+import type { RunEvent, ServerBack, Warned } from '../../watch/events.ts'
 import { RunStoppedError } from '../../watch/stopped.ts'
 import { watchSamples } from '../../watch/telemetry/watch-samples.ts'
 import { type Budget, openBudget } from '../budget.ts'
@@ -50,23 +50,41 @@ export interface ServingOptions {
   readonly tell: (line: string) => void
   /** Whether an event is sent for every sample. @default true */
   readonly tellsSamples?: boolean
+  /** Hears at once of servers that are away and back. @default with the next attempt */
+  readonly onSignal?: (event: Warned | ServerBack) => void
+  /** Called when a server was away for too long, or contradicts what rows say. @default it is waited for without end */
+  readonly onHalted?: (error: RunStoppedError) => void
 }
 
 /** Opens a run by the names of its parts. */
 export async function openServedRun(
   environment: string,
   named: RollOptions,
-  { concurrency, onUpdate, tell, tellsSamples = true }: ServingOptions,
+  { concurrency, onUpdate, tell, tellsSamples = true, onSignal, onHalted }: ServingOptions,
 ): Promise<ServedRun> {
   const closing = new AbortController()
   setMaxListeners(0, closing.signal)
-  const options = { ...named, tell, signal: closing.signal, threads: 1 }
+  const options = {
+    ...named,
+    tell,
+    signal: closing.signal,
+    threads: 1,
+    ...(!onHalted && { outage: Number.POSITIVE_INFINITY }),
+  }
   const opened = await openRollParts(environment, undefined, options)
   const parts: RollParts = { ...opened.parts, concurrency }
   const weights = makeServedWeights(parts.policy, onUpdate)
   const member = memberOptions(parts, openLanes(laneLimits(parts)))
   const retries: RunEvent[] = []
-  const stop = parts.signals?.on(event => retries.push(event))
+  const stop = parts.signals?.on(event => {
+    const isOfServer = event.kind === 'warning' || event.kind === 'server-back'
+    if (onSignal && isOfServer) onSignal(event)
+    else retries.push(event)
+  })
+  const halted = parts.signal!
+  onAbort(halted, () => {
+    if (halted.reason instanceof RunStoppedError) onHalted?.(halted.reason)
+  })
   const endpoints = openEndpoints(named, parts.policy)
   const weighing = gatherOptions(parts)
   return {
@@ -135,6 +153,7 @@ function openEndpoints(named: RollOptions, own: Policy) {
     openPolicy(uri, {
       ...(key !== undefined && { key }),
       deadlineSeconds: deadline,
+      absences,
       retries: retries === 0 ? false : { attempts: retries + 1 },
     })
   return {

@@ -3,7 +3,7 @@ import type { GroupId } from '../../../base/core/ids.ts'
 import type { RunEvent } from '../../watch/events.ts'
 import type { GroupWork, MadeGroup, Piece, Work } from '../elsewhere.ts'
 import { Crew } from './crew.ts'
-import type { AnsweringGroup, RollThread } from './thread.ts'
+import type { AnsweringGroup, RollThread, ThreadNews } from './thread.ts'
 
 /** A thread that does as the test says. */
 interface FakeThread {
@@ -27,7 +27,7 @@ function pieceOf(trees: number, isWhole = false): Piece {
 
 function openFakes(widths: readonly number[], { atOnce = 9, areStarted = true } = {}) {
   const threads: FakeThread[] = []
-  const start = (_place: number, onLost: () => void): RollThread => {
+  const start = (_place: number, { onLost }: ThreadNews): RollThread => {
     const fake: FakeThread = {
       making: [],
       groups: [],

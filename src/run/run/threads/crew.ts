@@ -11,6 +11,7 @@ import type {
   Work,
 } from '../elsewhere.ts'
 import { mostTries, suspectAfter } from '../served/tries.ts'
+import { openHearing } from './hearing.ts'
 import { makingOf, type WeightsOrder } from './messages.ts'
 import {
   attemptsIn,
@@ -23,7 +24,7 @@ import {
   spareOf,
   statusOf,
 } from './place.ts'
-import type { RollThread } from './thread.ts'
+import type { RollThread, ThreadNews } from './thread.ts'
 
 /** What a crew is made of. */
 export interface CrewOptions {
@@ -31,8 +32,8 @@ export interface CrewOptions {
   readonly widths: readonly number[]
   /** Threads that may be starting at one time; more than there are cores would only hinder each other. @default any number */
   readonly atOnce?: number
-  /** Starts the thread of a place; `onLost` is called when it dies. */
-  start(place: number, onLost: () => void): RollThread
+  /** Starts the thread of a place. */
+  start(place: number, news: ThreadNews): RollThread
   /** Whether threads weigh groups in this way. */
   weighs(how: GatherOptions): boolean
   /** The weights of the run's policy, where it runs inside. */
@@ -85,6 +86,9 @@ export class Crew implements Elsewhere, AsyncDisposable {
   #pausing: Promise<unknown> | undefined
   #weights: WeightsOrder | undefined
   #failure: unknown
+  readonly #hear = openHearing(event => {
+    for (const listen of this.#listeners) listen(event)
+  })
   #looks = 0
   #isClosed = false
 
@@ -201,7 +205,11 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 
   #start(place: Place): void {
-    const thread = this.#options.start(place.index, () => this.#replace(place))
+    const thread = this.#options.start(place.index, {
+      onLost: () => this.#replace(place),
+      onSignal: this.#hear,
+      onHalted: error => this.#fail(error),
+    })
     place.thread = thread
     if (this.#weights) void thread.resume(this.#weights).catch(() => undefined)
     if (this.#pausing) void thread.pause().catch(() => undefined)
@@ -362,7 +370,8 @@ export class Crew implements Elsewhere, AsyncDisposable {
   #tryAgain(asked: AskedAttempt, error: unknown): void {
     asked.tries++
     const { message } = error as Error
-    if (asked.signal.aborted || this.#isClosed) asked.reject(error)
+    if (this.#failure) asked.reject(this.#failure)
+    else if (asked.signal.aborted || this.#isClosed) asked.reject(error)
     else if (asked.tries >= mostTries) {
       const { group, member } = asked.work
       this.#options.tell(`${group}/${member} is given up: whoever rolled it died`)

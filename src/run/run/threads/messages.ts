@@ -1,4 +1,6 @@
 import type { GroupId } from '../../../base/core/ids.ts'
+import type { ServerBack, Warned } from '../../watch/events.ts'
+import type { StopKind } from '../../watch/stopped.ts'
 import type { SpentKind } from '../budget.ts'
 import type { GroupWork, Work } from '../elsewhere.ts'
 import type { RollOptions } from '../roll-options.ts'
@@ -53,6 +55,10 @@ export type FromThread =
   /** The order is done: it has paused, has the weights, or is closed. */
   | { readonly kind: 'done'; readonly id: number }
   | { readonly kind: 'line'; readonly line: string }
+  /** A server of it is away, or back. */
+  | { readonly kind: 'signal'; readonly event: Warned | ServerBack }
+  /** It cannot go on for want of a server. */
+  | { readonly kind: 'halted'; readonly of: StopKind; readonly message: string }
 
 /** The name of one try of an attempt. */
 export function makingOf(group: GroupId, member: number, tries: number): string {

@@ -90,9 +90,9 @@ function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
   return new Crew({
     widths: shares.map(({ rollouts }) => rollouts),
     atOnce: availableParallelism(),
-    start: (place, onLost) =>
+    start: (place, news) =>
       startThread(start(shares[place]!), {
-        onLost,
+        ...news,
         tell(line) {
           if (!told.has(line)) tell(line)
           told.add(line)

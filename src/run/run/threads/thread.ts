@@ -2,6 +2,8 @@ import { Worker } from 'node:worker_threads'
 import type { Answering } from '../../../base/core/call.ts'
 import { builtFile, isSource } from '../../../base/core/process/package-folder.ts'
 import { Line, type Waiting } from '../../../base/core/threads/line.ts'
+import type { ServerBack, Warned } from '../../watch/events.ts'
+import { RunStoppedError } from '../../watch/stopped.ts'
 import type { GroupWork, Made, Piece, ReturnedGroup, Work } from '../elsewhere.ts'
 import type { Served } from '../served/served-run.ts'
 import type { MadeBatch } from './made-batch.ts'
@@ -49,8 +51,16 @@ export function canStart(): boolean {
 const closingTime = 3000
 
 /** The callbacks of a thread. */
-export interface ThreadListener {
+export interface ThreadListener extends ThreadNews {
   readonly tell: (line: string) => void
+}
+
+/** What a thread tells besides its answers. */
+export interface ThreadNews {
+  /** Called when a server of it is away or back. */
+  readonly onSignal: (event: Warned | ServerBack) => void
+  /** Called when it cannot go on for want of a server. */
+  readonly onHalted: (error: RunStoppedError) => void
   /** Called when it has died, before its attempts reject. */
   readonly onLost: () => void
 }
@@ -184,6 +194,9 @@ class Thread implements RollThread {
     if (news.kind === 'ready') this.#enter()
     else if (news.kind === 'refused') this.#refuse(new Error(news.reason))
     else if (news.kind === 'line') this.#listener.tell(news.line)
+    else if (news.kind === 'signal') this.#listener.onSignal(news.event)
+    else if (news.kind === 'halted')
+      this.#listener.onHalted(new RunStoppedError(news.of, news.message))
     else if (news.kind === 'made') this.#takeMade(news)
     else this.#answer(news)
   }

@@ -48,6 +48,8 @@ const opening = openServedRun(start.environment, start.options, {
   concurrency: start.concurrency,
   onUpdate: start.onUpdate,
   tellsSamples: start.tellsSamples,
+  onSignal: event => send({ kind: 'signal', event }),
+  onHalted: ({ kind, message }) => send({ kind: 'halted', of: kind, message }),
   tell(line) {
     if (isOpen) send({ kind: 'line', line })
   },

@@ -36,11 +36,11 @@ export const learning = {
     'How tasks are drawn: uniform, or by their success so far: band, thompson, progress',
     { argument: 'NAME[:ITEM,…]', default: 'uniform', commands: ['train'], usedIn: 'run' },
   ),
-  /** Constant, a schedule, or `auto`, which finds itself. @default 4e-4 */
+  /** Constant, a schedule, or `auto`, which finds itself. @default 'auto' */
   learningRate: setting(
     () => z.union([z.literal('auto'), z.number().min(0)]),
     'Learning rate; auto raises it while steps hardly move the policy, and lowers it if they move it far',
-    { argument: 'RATE|auto', default: 4e-4, commands: ['train'], usedIn: 'run' },
+    { argument: 'RATE|auto', default: 'auto', commands: ['train'], usedIn: 'run' },
   ),
   /** The adapter that a pretrained model inside learns in: `rank=N,alpha=A,targets=MAP+MAP`. @default 'rank=16' */
   lora: setting(

@@ -1,9 +1,11 @@
 import type { Passage } from '../../../base/core/credit.ts'
 import type { Group, Unscored, Weighted } from '../../../base/core/group.ts'
 import type { Row } from '../../../base/core/row.ts'
+import type { Tree } from '../../../base/core/tree.ts'
 import { isUnscored, type MemberRow, toTriples, versionNumber } from '../../rows/row-record.ts'
 import { writtenExperts } from '../experts.ts'
 import { neutralFeatures } from '../features.ts'
+import type { FormatOptions } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
 import { lineFormat } from '../line-format.ts'
 
@@ -20,10 +22,10 @@ export const jsonl = lineFormat({
   summary: 'Every training row with all that is known of it, one JSON object per line',
   carries: neutralFeatures,
   training: neutralTraining,
-  start: ({ run, volatile, ...options }) =>
+  start: ({ run, volatile, cuts, ...options }) =>
     function* toRows({ group }) {
       for (const row of rowsFor({ name: 'jsonl', training: neutralTraining }, group, options)) {
-        yield { ...rowHead(run, group, row), ...rowTail(group, row, volatile) }
+        yield { ...rowHead(run, group, row), ...rowTail(group, row, { volatile, cuts }) }
       }
     },
   loading: file => [
@@ -63,8 +65,17 @@ function otherLogprobs({ others }: Row): Readonly<Record<string, Float32Array>> 
   )
 }
 
+/** Whether the order of cuts decides what they leave. */
+function isCutTwice({ sampling: { topP, topK, minP } }: Tree): boolean {
+  return Number(topP < 1) + Number(topK > 0) + Number(minP > 0) > 1
+}
+
 /** A row's credit, its origin, and its messages. */
-export function rowTail(group: Group, { row, member, tree }: MemberRow, volatile: boolean) {
+export function rowTail(
+  group: Group,
+  { row, member, tree }: MemberRow,
+  { volatile, cuts }: Pick<FormatOptions, 'volatile' | 'cuts'>,
+) {
   const { trajectory } = row
   return {
     ...rewardFields(member),
@@ -72,6 +83,7 @@ export function rowTail(group: Group, { row, member, tree }: MemberRow, volatile
     outcome: isUnscored(member) ? member.outcome : trajectory.outcome,
     sampling: { ...tree.sampling, seed: tree.seed },
     basis: row.basis,
+    ...(cuts && row.basis === 'renormalised' && isCutTwice(tree) && { cuts }),
     ...(row.bases.length > 1 && { bases: toTriples(row.bases, basis => basis) }),
     messages: trajectory.messages,
     tools: tree.tools,

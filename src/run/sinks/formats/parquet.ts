@@ -41,6 +41,7 @@ const columns: readonly Column[] = [
   { name: 'sampling', kind: 'text' },
   { name: 'basis', kind: 'text' },
   { name: 'bases', kind: 'text', isOptional: true },
+  { name: 'cuts', kind: 'text', isOptional: true },
   { name: 'messages', kind: 'text' },
   { name: 'tools', kind: 'text' },
   { name: 'report', kind: 'text', isOptional: true },
@@ -88,12 +89,13 @@ export function toRows(
   {
     run,
     volatile,
+    cuts,
     lost = openLossReport(),
     ...options
   }: Omit<FormatOptions, 'lost'> & Partial<Pick<FormatOptions, 'lost'>>,
 ): readonly Readonly<Record<string, Cell>>[] {
   return rowsFor({ name: 'parquet', training: neutralTraining }, group, { ...options, lost }).map(
-    row => toCells([rowHead(run, group, row), rowTail(group, row, volatile)]),
+    row => toCells([rowHead(run, group, row), rowTail(group, row, { volatile, cuts })]),
   )
 }
 

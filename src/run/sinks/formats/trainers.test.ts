@@ -28,6 +28,7 @@ import {
 import type { Group } from '../../../base/core/group.ts'
 import { rowForms } from '../../../base/core/row.ts'
 import type { LeafWeighting } from '../../../base/math/credit.ts'
+import { cutsOf } from '../../../engine/policies/schemes.ts'
 import { groupRows } from '../../rows/row-record.ts'
 import { type Format, type FormatOptions, RefusedError } from '../format.ts'
 import { openLossReport } from '../lost.ts'
@@ -279,6 +280,25 @@ describe('[T5] trainers that take our advantages', () => {
       mask: [0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1],
       logprobs: [0, 0, 0, 0, -0.5, null, -0.25, 0, 0, -0.5, null, -0.25],
     })
+  })
+
+  it('neutral rows have the order of cuts where it decided their numbers', async () => {
+    const cut = { temperature: 0.7, topP: 0.9, topK: 0, minP: 0.02 }
+    const { members, ...rest } = chainGroup([1, 0])
+    const renormalised = members.map(member => {
+      const nodes = member.tree.nodes.map(node =>
+        node.segment.origin === 'sampled'
+          ? { ...node, segment: { ...node.segment, basis: 'renormalised' as const } }
+          : node,
+      )
+      return { ...member, tree: { ...member.tree, nodes, sampling: cut } }
+    })
+    const cuts = cutsOf(['vllm:http://a', 'vllm:http://b'])
+    expect(cuts).toEqual(['min-p', 'top-k', 'top-p'])
+    expect(cutsOf(['vllm:http://a', 'llama-cpp:http://b'])).toBeUndefined()
+    const group = { ...rest, members: renormalised }
+    expect((await linesOf(jsonl, [group], { cuts }))[0]!.cuts).toEqual(cuts)
+    expect((await linesOf(jsonl, [chainGroup([1, 0])], { cuts }))[0]!.cuts).toBeUndefined()
   })
 
   it('[D1] rLLM and ART, which train whole steps, leave out the step', async () => {

@@ -1,6 +1,7 @@
+import type { Sampling } from '../../../base/core/policy.ts'
 import { isSampled } from '../../../base/core/segment.ts'
 import { untemperedTokens } from '../../../base/core/tree.ts'
-import type { Alarm, Sentinel } from './sentinel.ts'
+import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 /**
  * Warns with the first tree if a chat server gives texts only, as most hosted models do. Scripted
@@ -32,20 +33,31 @@ export function noLogprobs(): Sentinel {
  * Warns with the first tree if log-probabilities are not those of the tempered distribution: a
  * trainer would compute ratios of two different distributions.
  */
-export function untemperedLogprobs(): Sentinel {
+export function untemperedLogprobs({ policy = '' }: SentinelContext): Sentinel {
   let isOver = false
   return {
     name: 'untempered-logprobs',
     seeTree(tree): Alarm | undefined {
       if (isOver) return undefined
+      const sampled = tree.nodes.map(({ segment }) => segment).filter(isSampled)
+      // Numbers after the cuts are those of what was drawn from, as ratios need them.
+      if (sampled.every(({ basis }) => basis === 'renormalised')) return undefined
       const [problem] = untemperedTokens(tree).keys()
       if (problem === undefined) return undefined
       isOver = true
       return {
         message: `log-probabilities are not the tempered ones: ${problem}`,
-        likely:
-          'ratios from them mean nothing: start vLLM with --logprobs-mode processed_logprobs and say ?logprobs=processed, sample without top-p, top-k and min-p, or let the trainer recompute them',
+        likely: `ratios from them mean nothing: ${remedyOf(policy, tree.sampling)}, or let the trainer recompute them`,
       }
     },
   }
+}
+
+/** What to do about it, by the kind of server. */
+function remedyOf(policy: string, { temperature }: Sampling): string {
+  if (policy.startsWith('vllm:')) return 'start vLLM with --logprobs-mode processed_logprobs'
+  if (policy.startsWith('sglang:') && temperature !== 1) {
+    return 'start SGLang without SGLANG_RETURN_ORIGINAL_LOGPROB'
+  }
+  return 'sample at temperature 1 without top-p, top-k and min-p'
 }

@@ -25,7 +25,7 @@ export function noToolCalls(): Sentinel {
       if (isOver || trajectories < enough) return undefined
       isOver = true
       return {
-        message: `no tool was called in ${trajectories} trajectories although ${tree.tools.length} are offered`,
+        message: `no tool was called in ${trajectories} trajectories although ${tree.tools.length} ${tree.tools.length === 1 ? 'is' : 'are'} offered`,
         likely:
           marked > 0
             ? `the parser does not know this model's format: ${marked} answers hold what looks like a call; name the format with --tool-format, or look with espalier doctor`
@@ -58,9 +58,10 @@ export function parserMismatch({ isOurs = false }: SentinelContext): Sentinel {
         trajectories++
         calls += trajectory.calls.length
         malformed += trajectory.calls.filter(call => call.problem === 'malformed-call').length
-        const hasLeft = trajectory.messages.some(
-          message => message.role === 'assistant' && hasMark(message),
-        )
+        // An opening may show calls as examples: only the last so many are the policy's own.
+        const spoken = trajectory.messages.filter(({ role }) => role === 'assistant')
+        const own = trajectory.turns.length === 0 ? [] : spoken.slice(-trajectory.turns.length)
+        const hasLeft = own.some(hasMark)
         if (hasLeft && trajectory.calls.length > 0) left++
       }
       const isBroken = calls >= enough && malformed > calls * hardlyAny

@@ -28,7 +28,7 @@ export function allSentinels(context: SentinelContext): readonly Sentinel[] {
     openingTooLong(),
     oddLogprobs(context),
     noLogprobs(),
-    untemperedLogprobs(),
+    untemperedLogprobs(context),
     engineMismatch(),
     nothingCondensed(),
     entropyCollapse(),

@@ -23,6 +23,8 @@ export interface Sentinel {
 /** What sentinels know about the run. */
 export interface SentinelContext {
   readonly renderer: Pick<Renderer, 'decode'>
+  /** The policy's name, which begins with its kind of server. */
+  readonly policy?: string
   /** Whether the policy is the embedded one: its numbers are exact and its formats our own. */
   readonly isOurs?: boolean
 }

@@ -1,14 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { type IncomingMessage, request as plainRequest } from 'node:http'
-import { request as tlsRequest } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { TextSocket } from './text-socket.ts'
-
-const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
-
-function acceptOf(key: string): string {
-  return createHash('sha1').update(`${key}${guid}`).digest('base64')
-}
+import { WebSocket, WebSocketServer } from 'ws'
+import { onAbort } from '../../../base/core/call.ts'
+import { TextSocket, usualBytes } from './text-socket.ts'
 
 /** How a client opens a socket. */
 export interface ConnectOptions {
@@ -20,63 +14,50 @@ export interface ConnectOptions {
 
 /** Opens a WebSocket as a client; throws with the server's answer if it refuses. */
 export function connectSocket(url: string, options: ConnectOptions): Promise<TextSocket> {
-  const { protocol, href } = new URL(url)
-  const isSecure = protocol === 'wss:' || protocol === 'https:'
-  const target = href.replace(/^(?:ws|http)s?:/, isSecure ? 'https:' : 'http:')
-  const key = randomBytes(16).toString('base64')
-  const { signal, headers, bytes } = options
+  const { signal, headers = {}, bytes = usualBytes } = options
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    const request = (isSecure ? tlsRequest : plainRequest)(target, {
-      signal,
-      // A connection of its own, not from a pool.
-      agent: false,
-      headers: {
-        ...headers,
-        connection: 'Upgrade',
-        upgrade: 'websocket',
-        'sec-websocket-version': '13',
-        'sec-websocket-key': key,
-      },
+    const limits = { maxPayload: bytes, perMessageDeflate: false }
+    const socket = new WebSocket(url.replace(/^http/, 'ws'), { headers, ...limits })
+    const refuse = (reason: string): void => {
+      reject(new Error(`${url} does not open a WebSocket: ${reason}`))
+      socket.terminate()
+    }
+    const release = onAbort(signal, () => {
+      reject(signal.reason)
+      socket.terminate()
     })
-    request.on('error', reject)
-    request.on('response', response => {
-      response.resume()
-      request.destroy()
-      reject(new Error(`${url} does not open a WebSocket: it answered ${response.statusCode}`))
+    socket.on('unexpected-response', (_, { statusCode }) => refuse(`it answered ${statusCode}`))
+    socket.on('error', (cause: NodeJS.ErrnoException) => {
+      release()
+      // The system's own errors have codes; what ws finds wrong with an answer has none.
+      if (cause.code === undefined) refuse('its handshake is wrong')
+      else reject(cause)
     })
-    request.on('upgrade', (response, stream, head) => {
-      if (response.headers['sec-websocket-accept'] !== acceptOf(key)) {
-        stream.destroy()
-        return reject(new Error(`${url} does not open a WebSocket: its handshake is wrong`))
-      }
-      resolve(new TextSocket(stream, { role: 'client', head, ...(bytes && { bytes }) }))
+    socket.on('open', () => {
+      release()
+      resolve(new TextSocket(socket))
     })
-    request.end()
   })
 }
 
-/** Why a request is not a valid WebSocket handshake; undefined if it is. */
-export function refusalOf({ method, headers }: IncomingMessage): string | undefined {
-  if (method !== 'GET') return 'a WebSocket is opened by GET'
-  if (headers.upgrade?.toLowerCase() !== 'websocket') return 'only WebSockets are opened here'
-  if (headers['sec-websocket-version'] !== '13') return 'only version 13 is spoken here'
-  const key = headers['sec-websocket-key'] ?? ''
-  return /^[a-z0-9+/]{22}==$/i.test(key) ? undefined : 'the key of the handshake is wrong'
-}
-
-/** Opens the socket that a request asked for; ask `refusalOf` first. */
+/** Opens the socket that a request asked for; nothing if it is no handshake, which is answered so. */
 export function acceptSocket(
   request: IncomingMessage,
   stream: Duplex,
-  { head, bytes }: { readonly head: Buffer; readonly bytes?: number },
-): TextSocket {
-  const key = request.headers['sec-websocket-key'] ?? ''
-  stream.write(
-    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
-      `Sec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`,
+  { head, bytes = usualBytes }: { readonly head: Buffer; readonly bytes?: number },
+): TextSocket | undefined {
+  const limits = { maxPayload: bytes, perMessageDeflate: false, clientTracking: false }
+  let opened: TextSocket | undefined
+  new WebSocketServer({ noServer: true, ...limits }).handleUpgrade(
+    request,
+    stream,
+    head,
+    socket => {
+      opened = new TextSocket(socket)
+    },
   )
-  return new TextSocket(stream, { role: 'server', head, ...(bytes && { bytes }) })
+  return opened
 }
 
 /** Answers a request for a socket with an error. */

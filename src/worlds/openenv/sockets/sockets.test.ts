@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { createServer, request } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startOpenEnv, type TestServer } from '../../../../test/openenv-server.ts'
-import { FrameReader, opcodes, writeFrame } from './frames.ts'
-import { connectSocket, refusalOf } from './handshake.ts'
+import { connectSocket } from './handshake.ts'
 import type { SocketEnd, TextSocket } from './text-socket.ts'
 
 const { signal } = new AbortController()
@@ -51,27 +51,15 @@ describe('a socket', () => {
     },
   )
 
-  it('puts parts together however they arrive, and answers pings between them', () => {
-    const reader = new FrameReader({ isMasked: true, bytes: 100 })
-    const bytes = Buffer.concat([
-      writeFrame(opcodes.text, Buffer.from('one'), true),
-      writeFrame(opcodes.ping, Buffer.from('?'), true),
-    ])
-    const frames = [...bytes].flatMap(byte => [...reader.read(Buffer.of(byte))])
-    expect(frames.map(({ opcode, payload }) => [opcode, String(payload)])).toEqual([
-      [opcodes.text, 'one'],
-      [opcodes.ping, '?'],
-    ])
-  })
-
   it.each([
-    ['an unmasked frame', writeFrame(opcodes.text, Buffer.from('x'), false), 1002],
+    ['an unmasked frame', Buffer.from([0x81, 1, 0x78]), 1002],
     ['reserved bits', Buffer.from([0xc1, 0x80, 0, 0, 0, 0]), 1002],
     ['an unknown opcode', Buffer.from([0x83, 0x80, 0, 0, 0, 0]), 1002],
-    ['a part of nothing', writeFrame(opcodes.more, Buffer.from('x'), true), 1002],
+    ['a part of nothing', masked(0x80, 'x'), 1002],
     ['a ping in parts', Buffer.from([0x09, 0x80, 0, 0, 0, 0]), 1002],
-    ['bytes', writeFrame(opcodes.binary, Buffer.from('x'), true), 1003],
-    ['no UTF-8', writeFrame(opcodes.text, Buffer.from([0xff]), true), 1007],
+    ['bytes', masked(0x82, 'x'), 1003],
+    ['no UTF-8', masked(0x81, [0xff]), 1007],
+    ['a message in too many parts', partsOf(20_000), 1008],
     ['a length beyond all bounds', Buffer.from([0x81, 0xff, 0xff, ...Array(11).fill(0)]), 1009],
   ])('is ended by %s', async (_, bytes, code) => {
     const server = await echo()
@@ -89,13 +77,30 @@ describe('a socket', () => {
 
   it('is not opened by what is no WebSocket', async () => {
     const { url } = await echo()
-    const refusal = (method: string, headers: object) => refusalOf({ method, headers } as never)
-    expect(refusal('POST', {})).toMatch(/by GET/)
-    expect(refusal('GET', { upgrade: 'h2c' })).toMatch(/only WebSockets/)
-    expect(refusal('GET', { upgrade: 'websocket', 'sec-websocket-version': '8' })).toMatch(/13/)
-    const right = { upgrade: 'websocket', 'sec-websocket-version': '13' }
-    expect(refusal('GET', { ...right, 'sec-websocket-key': 'x' })).toMatch(/key/)
+    for (const headers of [{ upgrade: 'h2c' }, { ...right, 'sec-websocket-key': 'x' }]) {
+      const asked = request(url, { headers: { connection: 'Upgrade', ...headers } }).end()
+      const [answer] = (await once(asked, 'response')) as [{ statusCode: number }]
+      expect(answer.statusCode).toBe(400)
+    }
     const stop = AbortSignal.abort(new Error('stopped'))
     await expect(connectSocket(url, { signal: stop })).rejects.toThrow('stopped')
+    const plain = createServer((_, response) => response.end()).listen(0)
+    const { port } = plain.address() as AddressInfo
+    const none = connectSocket(`http://127.0.0.1:${port}`, { signal })
+    await expect(none).rejects.toThrow('does not open a WebSocket: it answered 200')
+    plain.close()
   })
 })
+
+const right = { upgrade: 'websocket', 'sec-websocket-version': '13' }
+
+/** A frame of a client with a key of zeros. */
+function masked(first: number, payload: string | number[]): Buffer {
+  const bytes = Buffer.from(payload as string)
+  return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes])
+}
+
+/** A message that comes a byte at a time. */
+function partsOf(count: number): Buffer {
+  return Buffer.concat([masked(0x01, 'x'), ...Array(count).fill(masked(0x00, 'x'))])
+}
