@@ -51,7 +51,7 @@ describe.each(['uniform', 'band', 'thompson', 'progress'])('%s', method => {
 describe('by what was learned', () => {
   const isMiddle = (task: number): boolean => successOf(task) === 0.5
 
-  it.each(['band', 'progress'])('%s starves no task', method => {
+  it.each(['band', 'thompson', 'progress'])('%s starves no task', method => {
     const drawn = new Map<number, number>()
     for (const task of draws(openTaskSampler(method, tasks, 2), 0, 120)
       .slice(40)
@@ -66,7 +66,7 @@ describe('by what was learned', () => {
     const late = (method: string) => draws(openTaskSampler(method, tasks, 1), 0, 60).slice(20)
     expect(share(late('uniform'), isMiddle)).toBeCloseTo(0.5, 1)
     expect(share(late('band'), isMiddle)).toBeGreaterThan(0.8)
-    expect(share(late('thompson'), isMiddle)).toBeGreaterThan(0.9)
+    expect(share(late('thompson'), isMiddle)).toBeGreaterThan(0.8)
   })
 
   it('progress draws what changes', () => {

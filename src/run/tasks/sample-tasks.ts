@@ -78,9 +78,10 @@ export const taskSamplers: Readonly<Record<string, MethodFactory>> = {
     open: ({ low = 0.2, high = 0.8, explore = 0.2 }) => inBand(low, high, explore),
   },
   thompson: {
-    about: 'Tasks whose chance of success, drawn from what is known of it, is nearest to a target.',
-    options: { target: 'share' },
-    open: ({ target = 0.5 }) => nearest(target),
+    about:
+      'Tasks whose chance of success, drawn from what is known of it, is nearest to a target; a fifth of the draws go to those drawn least.',
+    options: { target: 'share', explore: 'share' },
+    open: ({ target = 0.5, explore = 0.2 }) => nearest(target, explore),
   },
   progress: {
     about: 'Tasks whose success changes most.',
@@ -175,8 +176,9 @@ function leastDrawn<Data>({ tasks, recordOf, draw }: Choice<Data>): Task<Data> {
   )
 }
 
-function nearest(target: number): Choose {
+function nearest(target: number, explore: number): Choose {
   return <Data>({ tasks, recordOf, draw }: Choice<Data>) => {
+    if (draw() < explore) return leastDrawn({ tasks, recordOf, draw })
     let best: { task: Task<Data>; distance: number } | undefined
     for (const task of tasks) {
       const { wins = 0, losses = 0 } = recordOf(task) ?? {}
