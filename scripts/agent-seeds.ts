@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    steps: { type: 'string', default: '60' },
+    steps: { type: 'string', default: '100' },
     json: { type: 'boolean', default: false },
   },
 })

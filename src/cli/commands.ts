@@ -37,6 +37,11 @@ const commands: Readonly<Record<string, ListedCommand>> = {
     isCommon: true,
     load: async () => (await import('./commands/eval.ts')).evalCommand,
   },
+  survey: {
+    summary:
+      'Can this policy learn this task here? Success, contrast, cost and advice, before training',
+    load: async () => (await import('./commands/survey.ts')).surveyCommand,
+  },
   experiment: {
     summary:
       'Answer a question about training: arms × seeds at equal cost, compared with intervals',

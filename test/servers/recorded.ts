@@ -29,6 +29,7 @@ export function readRecorded(
     | 'vllm-cpu'
     | 'vllm-bfloat16'
     | 'sglang'
+    | 'sglang-gpu'
     | 'llama-cpp'
     | 'transformers'
     | 'tuft'

@@ -104,6 +104,8 @@ export interface Environment<Data = unknown> {
   makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
   /** Splits that `makeTasks` knows, the default first. */
   readonly splits?: readonly string[]
+  /** Conversations that show how it is done, each from its question on. */
+  readonly demonstrations?: readonly (readonly Message[])[]
   /** Set for several environments in one. */
   readonly mixed?: readonly MixedIn[]
   /** What makes two tasks the same, whichever split names them. @default all of their data */

@@ -1,10 +1,11 @@
 import { isHeldOut } from '../../base/core/group.ts'
 import { commandLine } from '../../base/core/names/program-name.ts'
 import { type Demo, demoDefaults, runDemo } from '../../learn/learn/demo.ts'
-import { withoutUndefined } from '../../run/settings/settings.ts'
+import { runSecondAct, secondActDefaults } from '../../learn/learn/demo-pretrained.ts'
+import { flagOf, withoutUndefined } from '../../run/settings/settings.ts'
 import { claimRunFolder } from '../../run/store/run-folder.ts'
 import type { Listen } from '../../run/watch/events.ts'
-import type { Command, Invocation } from '../command.ts'
+import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import { curve } from '../show/overview.ts'
 import type { Terminal } from '../terminal.ts'
@@ -21,15 +22,17 @@ export const demoCommand: Command = {
     'Rolls the embedded policy at a service desk, trains it with GRPO on its own trajectories and\n' +
     'evaluates it before and after on 512 held-out tasks at temperature 1. Needs no GPU, key or\n' +
     'download. Ends with one task that it failed before and solved after, and leaves a run folder\n' +
-    'with every trajectory.',
+    'with every trajectory. With --policy a pretrained model is the second act: behind two examples it\n' +
+    'learns in an adapter to work out sums with a calculator, in 8 steps of 8 tasks.',
   examples: [
     'espalier demo',
+    'espalier demo --policy embedded:hf:HuggingFaceTB/SmolLM2-135M-Instruct   # a pretrained model learns to use a calculator',
     'espalier demo --seed 3 --json',
     'espalier demo --max-staleness 1   # samples while it learns',
   ],
   settings: [
     ...['seed', 'steps', 'strategy', 'leaves', 'learningRate', 'oracleBonus'],
-    ...['maxStaleness', 'onUpdate', 'out'],
+    ...['maxStaleness', 'onUpdate', 'out', 'policy', 'offline', 'hub'],
   ] as const,
   defaults,
   positionalCount: [0, 0],
@@ -40,6 +43,7 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
   const { terminal, signal, json, flags } = invocation
   await using claimed = await claimRunFolder(flags.out)
   const { out } = claimed
+  if (flags.policy !== undefined) return await runSecond(out, invocation)
   const {
     seed = defaults.seed,
     steps = defaults.steps,
@@ -83,12 +87,53 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
   return 0
 }
 
+/** Flags of the first act that the second has none of. */
+const firstOnly = ['strategy', 'leaves', 'oracleBonus', 'maxStaleness', 'onUpdate'] as const
+
+/** The second act: a pretrained model, which learns in an adapter. */
+async function runSecond(
+  out: string,
+  { terminal, signal, json, flags }: Invocation,
+): Promise<number> {
+  const unused = firstOnly.find(name => flags[name] !== undefined)
+  if (unused !== undefined) {
+    throw new MisuseError(`--${flagOf(unused)} is for the demo without --policy`)
+  }
+  const policy = [flags.policy!].flat()[0]!
+  const { steps = secondActDefaults.steps, seed = secondActDefaults.seed } = flags
+  const { learningRate, offline, hub } = flags
+  terminal.tell(
+    `A pretrained model works out sums with a calculator: ${steps} steps of ${secondActDefaults.tasksPerStep} tasks, ` +
+      `${secondActDefaults.group} attempts each; seed ${seed}.`,
+  )
+  const display = openTrainingDisplay(terminal, steps)
+  const demo = await runSecondAct({
+    ...{ policy, seed, steps, out, signal, ...display, tell: terminal.tell },
+    ...withoutUndefined({ offline, hub }),
+    ...(typeof learningRate === 'number' && { learningRate }),
+    listen: tellOneGroup(terminal),
+  })
+  const { successBefore, successAfter, seconds, sampledTokens } = demo
+  const result = {
+    successBefore,
+    successAfter,
+    seconds,
+    steps: demo.steps,
+    sampledTokens,
+    run: out,
+  }
+  if (json) terminal.print(JSON.stringify(result))
+  else for (const line of demoLines(demo, terminal, secondActDefaults.heldOut)) terminal.print(line)
+  for (const line of nextLines(out, policy)) terminal.tell(line)
+  return 0
+}
+
 /** What can be done with the run of a demonstration. */
-export function nextLines(out: string): readonly string[] {
+export function nextLines(out: string, policy = 'embedded'): readonly string[] {
   return [
     `next  ${commandLine('view', out)}`,
     `      ${commandLine('show', out)}`,
-    `      ${commandLine('audit', out, '--policy', 'embedded')}`,
+    `      ${commandLine('audit', out, '--policy', policy)}`,
     `      ${commandLine('export', out, '--to', 'jsonl', '--out', 'rows.jsonl')}`,
   ]
 }
@@ -122,7 +167,11 @@ function curveLines(successes: readonly number[]): readonly string[] {
   return [`success by step of training  ${first.toFixed(2)} ${curve(successes)} ${last.toFixed(2)}`]
 }
 
-function demoLines(demo: Demo, terminal: Terminal): readonly string[] {
+function demoLines(
+  demo: Demo,
+  terminal: Terminal,
+  heldOut: number = demoDefaults.heldOut,
+): readonly string[] {
   const { successBefore, successAfter, intervalBefore, intervalAfter, seconds, example } = demo
   const range = ({ low, high }: Demo['intervalAfter']): string =>
     `(${low.toFixed(3)} to ${high.toFixed(3)})`
@@ -137,7 +186,7 @@ function demoLines(demo: Demo, terminal: Terminal): readonly string[] {
           ...show(`${example.task}, solved after`, example.after.messages),
         ]
       : []),
-    `success on ${demoDefaults.heldOut} held-out tasks: ${successBefore.toFixed(3)} ${range(intervalBefore)} before, ` +
+    `success on ${heldOut} held-out tasks: ${successBefore.toFixed(3)} ${range(intervalBefore)} before, ` +
       `${successAfter.toFixed(3)} ${range(intervalAfter)} after, in ${seconds.toFixed(0)} s`,
   ]
 }

@@ -27,7 +27,8 @@ export const teachCommand: Command = {
     'model on what the assistant says in them. Demonstrations are a file with one {"messages"} per line\n' +
     "(OpenAI's or the AI SDK's; with `tools`, or with the `task` of an environment), the solved\n" +
     'trajectories of a run, or ./file.ts#export: a function that shows each turn. A tenth of them is\n' +
-    'kept apart, and teaching stops before it learns the others by heart; --epochs says how long instead.',
+    'kept apart, if there are 100 or more, and teaching stops before it learns the others by heart;\n' +
+    '--epochs says how long instead.',
   examples: [
     'espalier teach --environment ./shop.ts#shop --demonstrations shown.jsonl --out models/shop',
     'espalier teach --environment ./shop.ts#shop --demonstrations ./shop.ts#show --tasks 500 --out models/shop',
@@ -102,8 +103,7 @@ async function teachIn(
     signal,
     shape: shapeOf(own),
     ...progressOf(terminal),
-    // With `--epochs` given, all data is learned from; otherwise some is kept apart to find when to stop.
-    ...(flags.epochs === undefined ? { keepsApart: true } : { epochs: values.epochs }),
+    ...durationOf(conversations.length, flags.epochs),
     ...(typeof flags.learningRate === 'number' && { learningRate: flags.learningRate }),
   })
   const { shape, kernel } = policy.model
@@ -120,6 +120,21 @@ async function teachIn(
   const limits = limitsFor(policy, conversations)
   terminal.tell(`next  ${nextLine(values, { agent: flags.agent, opened: environment, limits })}`)
   return 0
+}
+
+/** Of fewer demonstrations than this, a tenth is too few to tell when to stop. */
+const enoughApart = 100
+
+/** Passes over so few demonstrations: enough to learn the form of calls, and not yet each by heart. */
+const fewEpochs = 60
+
+/** How long to teach: as told, or until demonstrations kept apart say so, where there are enough of them. */
+function durationOf(
+  count: number,
+  epochs: number | undefined,
+): Pick<TeachModelOptions, 'epochs' | 'keepsApart'> {
+  if (epochs !== undefined) return { epochs }
+  return count < enoughApart ? { epochs: fewEpochs } : { keepsApart: true }
 }
 
 /** The words behind `teach`, as they can be said again. */

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import type { Message } from '@espalier/text'
 import type {
   Environment,
   MadeTask,
@@ -28,6 +29,8 @@ export interface EnvironmentDefinition<Data, Report> {
   readonly nudge?: Nudge
   makeTasks?(options: MakeTasksOptions): readonly MadeTask<NoInfer<Data>>[]
   readonly splits?: readonly string[]
+  /** Conversations that show how it is done, each from its question on; `--shots` shows them. */
+  readonly demonstrations?: readonly (readonly Message[])[]
   /** Releases what is held for all worlds, such as a pool. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
@@ -43,7 +46,7 @@ export function environment<Data, Report = undefined>(
   definition: EnvironmentDefinition<Data, Report>,
 ): Environment<Data> {
   checkDefinition(definition)
-  const { name, makeTasks, splits } = definition
+  const { name, makeTasks, splits, demonstrations } = definition
   const dispose = definition[Symbol.asyncDispose]
   return {
     name,
@@ -58,11 +61,15 @@ export function environment<Data, Report = undefined>(
       },
     }),
     ...(splits && { splits }),
+    ...(demonstrations && { demonstrations }),
     ...(dispose && { [Symbol.asyncDispose]: () => dispose.call(definition) }),
   }
 }
 
-const options = ['name', 'task', 'open', 'reward', 'calls', 'nudge', 'makeTasks', 'splits']
+const options = [
+  ...['name', 'task', 'open', 'reward', 'calls', 'nudge', 'makeTasks', 'splits'],
+  'demonstrations',
+]
 
 function checkDefinition<Data, Report>(definition: EnvironmentDefinition<Data, Report>): void {
   const { name, task, open, calls, nudge } = definition

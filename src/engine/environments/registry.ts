@@ -1,15 +1,24 @@
 import type { z } from 'zod'
 import type { Environment } from '../../base/core/environment.ts'
 import { parsePartName, UnknownPartError } from '../../base/core/names/part-name.ts'
+import type { SmallTalk } from './built-in/small-talk.ts'
 import type { EnvironmentFactory, LateFactory } from './factory.ts'
+
+const talk = (name: SmallTalk): LateFactory => {
+  return async () => (await import('./built-in/factory.ts')).smallTalkFactory(name)
+}
 
 /** The environments that can be named; each is loaded when it is. */
 const builtInEnvironments: Readonly<Record<string, LateFactory>> = {
+  calc2: talk('calc2'),
   calculator: async () => (await import('./built-in/factory.ts')).calculatorFactory,
+  cheaper: talk('cheaper'),
   desk: async () => (await import('./desk/factory.ts')).deskFactory,
+  guess: talk('guess'),
   'key-value': async () => (await import('./built-in/factory.ts')).keyValueFactory,
   passages: async () => (await import('./built-in/factory.ts')).passagesFactory,
   recorded: async () => (await import('./built-in/factory.ts')).recordedFactory,
+  signs: talk('signs'),
   'single-turn': async () => (await import('./built-in/factory.ts')).singleTurnFactory,
   'tool-loop': async () => (await import('./built-in/factory.ts')).toolLoopFactory,
 }

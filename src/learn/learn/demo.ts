@@ -109,7 +109,14 @@ function aheadOf({ maxStaleness = 0, onUpdate }: Pick<DemoOptions, 'maxStaleness
   return maxStaleness > 0 ? { maxStaleness, ...(onUpdate && { onUpdate }) } : {}
 }
 
-function pickWatchers({ onStep, onEvaluation, signal, out, listen }: DemoOptions) {
+/** What watches a demo, and where it is kept. */
+export function pickWatchers({
+  onStep,
+  onEvaluation,
+  signal,
+  out,
+  listen,
+}: Pick<DemoOptions, 'onStep' | 'onEvaluation' | 'signal' | 'out' | 'listen'>) {
   return {
     ...(listen && { listen }),
     ...(onStep && { onStep }),
@@ -120,7 +127,7 @@ function pickWatchers({ onStep, onEvaluation, signal, out, listen }: DemoOptions
 }
 
 /** The first task, in the order of tasks, that was failed before and solved after. */
-function findExample({ training: { before, after } }: Trained): Example | undefined {
+export function findExample({ training: { before, after } }: Trained): Example | undefined {
   const failed = new Map(
     before.attempts
       .filter(({ isSolved }) => !isSolved)

@@ -13,14 +13,14 @@ function settled(reach: number): { readonly rate: number; readonly kl: number } 
 }
 
 it('a rate that finds itself settles where steps move the policy a little, whatever the model', () => {
-  for (const reach of [1e3, 1e4, 1e5]) {
+  for (const reach of [1e3, 3e3, 6e3]) {
     const { kl } = settled(reach)
     expect(kl).toBeGreaterThan(0.0008)
     expect(kl).toBeLessThan(0.005)
   }
-  expect(settled(1e3).rate).toBeGreaterThan(settled(1e5).rate)
+  expect(settled(1e3).rate).toBeGreaterThan(settled(6e3).rate)
 })
 
 it('it never leaves its bounds', () => {
-  expect([settled(0).rate, settled(1e12).rate]).toEqual([2e-3, 2e-5])
+  expect([settled(0).rate, settled(1e12).rate]).toEqual([2e-3, 4e-4])
 })

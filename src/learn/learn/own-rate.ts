@@ -1,9 +1,8 @@
 /** How far a step of training should move the policy, in nats per token. */
 const aim = 0.002
 
-/** What a rate that finds itself begins with, and never leaves. */
-const first = 4e-4
-const [least, most] = [2e-5, 2e-3]
+/** Where a rate that finds itself begins, and the highest it takes. */
+const [least, most] = [4e-4, 2e-3]
 
 /** How much the rate changes from one step to the next; it falls faster than it rises. */
 const [up, down] = [1.15, 1.5]
@@ -13,7 +12,7 @@ const [up, down] = [1.15, 1.5]
  * and falls at once after one that moved it far.
  */
 export function openOwnRate() {
-  let rate = first
+  let rate: number = least
   return {
     now: () => rate,
     set(known: number): void {

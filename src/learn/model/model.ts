@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
+import { isGgufPath } from '@espalier/text/gguf'
 import type { Seed } from '../../base/math/random.ts'
 import type { AdapterShape } from './adapter.ts'
 import { checkCompanion, isTrainedWhole, parseObject, readCheckpoint } from './checkpoint.ts'
@@ -253,6 +254,7 @@ async function readSource(source: ModelSource, { context }: ModelSettings) {
 }
 
 async function isWhole(folder: string): Promise<boolean> {
+  if (isGgufPath(folder)) return false
   const path = join(folder, 'config.json')
   return isTrainedWhole(parseObject(await readFile(path, 'utf8'), path))
 }

@@ -37,8 +37,8 @@ export async function openShots<Data>(
   tasks: TaskSource<Data> | undefined,
   options: ShotsOptions,
 ): Promise<ExampleSchedule | undefined> {
-  const { demonstrations } = options
-  if (options.shots === undefined && demonstrations === undefined) return undefined
+  const demonstrations = options.demonstrations ?? ownOf(environment)
+  if (options.shots === undefined && options.demonstrations === undefined) return undefined
   const { from, to } = readShots(options.shots ?? usualShots)
   const most = Math.max(from, to)
   if (most === 0) return undefined
@@ -68,6 +68,11 @@ export function readShots(given: number | string): { readonly from: number; read
   if (from === undefined)
     throw new SettingError(`--shots ${given}: write N or N..M, such as 2 or 2..0`)
   return { from: Number(from), to: Number(to ?? from) }
+}
+
+/** The environment's own conversations, where it brings some. */
+function ownOf({ demonstrations }: Pick<Environment<never>, 'demonstrations'>) {
+  return demonstrations?.map((messages): Conversation => ({ messages, tools: [] }))
 }
 
 /** Refuses a number that changes if nothing learns. */

@@ -6,6 +6,7 @@ import { keyValue } from './key-value.ts'
 import { passages } from './passages.ts'
 import { recordedWorld } from './recorded.ts'
 import { singleTurn } from './single-turn.ts'
+import { type SmallTalk, smallTalk } from './small-talk.ts'
 import { toolLoop } from './tool-loop.ts'
 
 const match = z.enum(['exact', 'number']).default('exact')
@@ -53,3 +54,19 @@ export const toolLoopFactory = environmentFactory({
   open: ({ mcp, match }) =>
     toolLoop({ match, tools: call => openMcpTools({ url: mcp }, call).then(({ tools }) => tools) }),
 })
+
+/** A task of plain lines for small models, opened by name. */
+export const smallTalkFactory = (name: SmallTalk) =>
+  environmentFactory({
+    about: talkAbout[name],
+    options: z.strictObject({}),
+    open: () => smallTalk(name),
+  })
+
+const talkAbout: Readonly<Record<SmallTalk, string>> = {
+  calc2:
+    'Two sums by a calculator in plain words, for small pretrained models; makes its own tasks.',
+  signs: 'Like calc2, with signs that differ.',
+  guess: 'A number from 1 to 7 in three guesses.',
+  cheaper: 'Which of two things is cheaper, by a price list that is asked.',
+}

@@ -25,9 +25,10 @@ export interface Course {
   readonly contrast?: number
 }
 
-/** A number over the first steps and over the last. */
+/** A number over the first steps, over the last, and over as many before those. */
 export interface Span {
   readonly first: number
+  readonly previous: number
   readonly last: number
 }
 
@@ -54,7 +55,13 @@ export function courseOf(steps: readonly CourseStep[]): Course {
 
 /** The means over the first fifth and over the last fifth, of at most eight each. */
 function spanOf(values: readonly number[]): Span {
-  if (values.length === 0) return { first: 0, last: 0 }
+  if (values.length === 0) return { first: 0, previous: 0, last: 0 }
   const size = Math.min(8, Math.max(1, Math.floor(values.length / 5)))
-  return { first: mean(values.slice(0, size)), last: mean(values.slice(-size)) }
+  const earlier = values.slice(0, -size)
+  const last = mean(values.slice(-size))
+  return {
+    first: mean(values.slice(0, size)),
+    previous: earlier.length === 0 ? last : mean(earlier.slice(-size)),
+    last,
+  }
 }

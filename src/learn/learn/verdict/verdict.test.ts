@@ -21,7 +21,7 @@ function course(from: Partial<CourseStep>, to: Partial<CourseStep>) {
     { ...usual, ...from },
     { ...usual, ...to },
   ]
-  return courseOf(Array.from({ length: 20 }, (_, step) => (step < 10 ? first : last)))
+  return courseOf(Array.from({ length: 20 }, (_, step) => (step < 16 ? first : last)))
 }
 
 const run = (more: Partial<Outcome> & Pick<Outcome, 'course'>): Outcome => ({

@@ -112,7 +112,8 @@ const learned: Find = outcome => {
   if (!hasLearned(outcome)) return undefined
   const { after, best, course } = outcome
   const fell = best.success - after.success > 2 * clear
-  const rising = !fell && course.success.last < 0.95 && rise(course.success) > clear
+  const { previous, last } = course.success
+  const rising = !fell && last < 0.95 && last - previous > clear / 2
   return {
     finding: 'learned',
     text:

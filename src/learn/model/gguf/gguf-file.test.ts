@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readModelFolder } from '@espalier/text/chat'
 import { expect, it } from 'vitest'
+import { openModel } from '../model.ts'
+import { writeSafetensors } from '../safetensors.ts'
 import { blockTypes } from './blocks.ts'
 import { openGguf } from './gguf-file.ts'
 
@@ -150,3 +152,25 @@ function put(bytes: Buffer, at: number, value: bigint): Buffer {
 function renamed(bytes: Buffer, from: string, to: string): Buffer {
   return Buffer.from(bytes.toString('latin1').replace(from, to), 'latin1')
 }
+
+it('runs inside as a folder with its numbers does', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-gguf-'))
+  const path = `${fixtures}qwen3.gguf`
+  {
+    using opened = openGguf(path)
+    const tensors = [...opened.weights.tensors].map(([name, { shape }]) => {
+      const size = shape.reduce((product, side) => product * side, 1)
+      return { name, shape, data: readAll(opened.weights, name, size) }
+    })
+    writeFileSync(join(folder, 'model.safetensors'), writeSafetensors(tensors))
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(opened.config))
+    for (const [name, text] of opened.files()) writeFileSync(join(folder, name), text)
+  }
+  const scored = async (from: string): Promise<Float32Array> => {
+    await using model = await openModel({ folder: from }, { threads: 1, kernel: 'plain' })
+    const ids = Int32Array.of(2, 7, 11, 3, 5, 8)
+    const { signal } = new AbortController()
+    return (await model.score(ids, 1, { temperature: 1 }, { signal })).logprobs
+  }
+  expect(await scored(path)).toEqual(await scored(folder))
+})
