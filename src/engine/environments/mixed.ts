@@ -84,7 +84,7 @@ function makeMixed(
     const { name, environment } = ingredients[index]!
     const made = own === 0 ? [] : environment.makeTasks!({ ...options, count: own })
     return made.map(({ id, data }) => ({
-      id: `${name}/${id}` as TaskId,
+      id: (id.startsWith(`${name}/`) ? id : `${name}/${id}`) as TaskId,
       data: { environment: name, data },
     }))
   })

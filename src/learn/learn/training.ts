@@ -3,7 +3,7 @@ import type { RollParts } from '../../run/run/roll-groups.ts'
 import { listenAll } from '../../run/watch/events.ts'
 import { type Evaluation, evaluateHeldOut } from './held-out.ts'
 import { type Keeper, openKeeper } from './keeper.ts'
-import { type Ledger, makeLedger } from './steps/ledger.ts'
+import { type Bookkeeper, type Ledger, makeLedger } from './steps/ledger.ts'
 import { openHistory } from './steps/staleness.ts'
 import { curvesOf, type StepRecord } from './steps/step-record.ts'
 import { openSteps, refuseFailures, shotsOf } from './steps/steps.ts'
@@ -51,7 +51,7 @@ export async function runTraining<Data>(
   const parts = { ...given, listen: listenAll(given.listen, ledger.listen) }
   const signal = parts.signal ?? new AbortController().signal
   const keep = openKeeper(plan.out, trainer, signal)
-  const state = plan.from ?? (await begin(plan, parts, keep))
+  const state = plan.from ?? (await begin(plan, parts, { keep, ledger }))
   const { version } = await keep.restore(plan.from)
   if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
   const history = openHistory(version ?? state.version)
@@ -165,12 +165,13 @@ function furthest(
 async function begin<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
-  keep: Keeper,
+  { keep, ledger }: { readonly keep: Keeper; readonly ledger: Bookkeeper },
 ): Promise<TrainingState> {
   await keep.save(0)
   const before = await evaluateAt(0, plan, parts)
   if (before.scored === 0) refuseFailures('at a held-out task', before.failure)
-  const state = { step: 0, version: 0, before, after: before, sampledTokens: 0 }
+  const begun = { step: 0, version: 0, sampledTokens: 0, ledger: ledger.read() }
+  const state = { ...begun, before, after: before }
   await keep.state(state)
   return state
 }

@@ -62,6 +62,14 @@ describe('settings', () => {
     }
   })
 
+  it('name several environments as a list, which is one name of the run', async () => {
+    const config = file('c.json', '{ "environment": ["desk:weight=2", "calculator"] }')
+    const { values } = await resolveSettings({ config, flags: {} })
+    expect(values.environment).toBe('desk:weight=2 + calculator')
+    const again = await resolveSettings({ flags: { environment: values.environment! } })
+    expect(again.values.environment).toBe(values.environment)
+  })
+
   const refused = (config: string, profile?: string): Promise<unknown> =>
     resolveSettings({ config, flags: {}, profile }).then(
       () => 'taken',

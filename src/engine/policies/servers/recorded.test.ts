@@ -1,5 +1,5 @@
 // Our policies against what real servers answered: test/fixtures/servers, recorded from vLLM 0.32.0,
-// SGLang 0.5.23 and llama.cpp.
+// SGLang 0.5.23 (and 0.5.15 on a graphics card) and llama.cpp.
 import { describe, expect, it } from 'vitest'
 import { type Recorded, readRecorded, serveRecorded } from '../../../../test/servers/recorded.ts'
 import { expectTokens, sampleRequest } from '../../../base/core/conformance/policy.conformance.ts'
@@ -202,6 +202,40 @@ describe('SGLang as it answered', () => {
     await using policy = withRetries(plain, { onRetry: each => retries.push(each) })
     await expect(sampleOf(policy, at(53))).rejects.toThrow(/longer than the model's context length/)
     expect(retries).toEqual([])
+  })
+})
+
+describe('SGLang 0.5.15 in bfloat16 on a graphics card as it answered `npm run servers`', () => {
+  const recorded = readRecorded('sglang-gpu')
+  const drawn = recorded.filter(({ request }) => request.sampling_params.max_new_tokens > 1)
+
+  it('gives the ids and numbers of every sample, at both temperatures', async () => {
+    expect(drawn).toHaveLength(18)
+    for (const each of drawn) {
+      await using server = await serveRecorded([toAny(each)])
+      await using policy = openSglang(server.url)
+      const { segment } = await sampleOf(policy, each)
+      const told: [number, number][] = JSON.parse(each.body!).meta_info.output_token_logprobs
+      expect([...segment.ids]).toEqual(told.map(([, id]) => id))
+      expect([...segment.logprobs!]).toEqual(told.map(([logprob]) => Math.fround(logprob)))
+    }
+  })
+
+  it('scores a sample with other numbers than it drew it with, by what is normal there', async () => {
+    const apart: number[] = []
+    for (const [index, each] of drawn.slice(0, 8).entries()) {
+      const scored = recorded[2 * index + 1]!
+      await using server = await serveRecorded([toAny(scored)])
+      await using policy = openSglang(server.url)
+      const ids = Int32Array.from(scored.request.input_ids)
+      const from = each.request.input_ids.length
+      const { logprobs } = await policy.score!(ids, from, { temperature: 1 }, call())
+      const told: [number, number][] = JSON.parse(each.body!).meta_info.output_token_logprobs
+      apart.push(...told.map(([logprob], at) => Math.abs(logprob - logprobs[at]!)))
+    }
+    const average = apart.reduce((sum, each) => sum + each, 0) / apart.length
+    expect(average).toBeGreaterThan(0.01)
+    expect(average).toBeLessThan(0.06)
   })
 })
 
