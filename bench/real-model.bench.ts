@@ -1,4 +1,4 @@
-// A pretrained model inside beside PyTorch in turns: `npm run bench -- real-model --model DIR [--threads N]`,
+// A pretrained model inside beside PyTorch in turns: `npm run bench -- real-model --model=DIR [--threads=N]`,
 // with ESPALIER_PYTHON naming a Python that has torch, transformers and peft.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -32,7 +32,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   })
   if (typeof values.model !== 'string') {
     console.log(
-      'real-model is skipped: name a folder, as `npm run bench -- real-model --model DIR`',
+      'real-model is skipped: name a folder, as `npm run bench -- real-model --model=DIR`',
     )
     return {}
   }

@@ -27,6 +27,7 @@ export function readRecorded(
   server:
     | 'vllm'
     | 'vllm-cpu'
+    | 'vllm-bfloat16'
     | 'sglang'
     | 'sglang-gpu'
     | 'llama-cpp'

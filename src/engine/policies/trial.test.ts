@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { readRecorded, serveRecorded } from '../../../test/servers/recorded.ts'
 import { openVllmServer } from '../../../test/servers/vllm.ts'
 import {
   type Policy,
@@ -119,6 +120,23 @@ describe('findLogprobs', () => {
     for (const kind of ['raw', 'processed'] as const) {
       expect((await find(toyPolicy(kind, flat)))?.verdict).toBe('undecided')
     }
+  })
+
+  it('recognises the raw numbers of a real vLLM in bfloat16, far from what processed ones would be', async () => {
+    const recorded = readRecorded('vllm-bfloat16')
+    await using server = await serveRecorded(recorded)
+    await using policy = await openPolicy(`vllm:${server.url}`, {
+      thread: false,
+      servedModel: 'smol-bf16',
+    })
+    const sent = recorded.flatMap(({ path, request }) =>
+      path.endsWith('/generate') ? [JSON.stringify(request.token_ids)] : [],
+    )
+    const prompts = [...new Set(sent)].map(each => Int32Array.from(JSON.parse(each)))
+    const evidence = await findLogprobs(policy, prompts, call())
+    expect(evidence).toMatchObject({ verdict: 'raw', tokens: 128 })
+    expect(evidence!.raw).toBeLessThan(0.2)
+    expect(evidence!.processed).toBeGreaterThan(1)
   })
 
   it('cannot tell without scores', async () => {

@@ -106,6 +106,30 @@ it('gives many requests the tokens that each has alone: their turns change nothi
   }
 })
 
+it('runs more requests than could all become as long as they may: the latest make way and go on later', async () => {
+  const long = { ...shape, context: 400 }
+  const order = (id: number) => ({ ...makeOrder(id, 0), maxTokens: 300, session: `${id}` })
+  const sampleAll = async (cacheBytes: number) => {
+    const opened = await openSampler(cacheBytes, long)
+    const { sampler, samples } = opened
+    for (let id = 0; id < 10; id++) sampler.add(id, order(id))
+    let steps = 0
+    for (; sampler.hasWork && steps < 5000; steps++) sampler.step({ admit: true })
+    return { ...opened, samples, steps }
+  }
+  const roomy = await sampleAll(2 ** 23)
+  const scarce = await sampleAll(0)
+  // Two whole contexts of blocks: one after the other in pairs, ten requests would take 1,500 steps.
+  expect(scarce.blocks).toBe(52)
+  expect(scarce.steps).toBeLessThan(1400)
+  expect(scarce.samples.size).toBe(10)
+  for (const [id, { ids, logprobs }] of scarce.samples) {
+    expect(roomy.samples.get(id)).toMatchObject({ ids, logprobs })
+  }
+  scarce.sampler.forget()
+  expect(scarce.sampler.isRunning).toBe(false)
+})
+
 it('ends an aborted request, waiting or running, and gives its blocks back', async () => {
   const { sampler, samples } = await openSampler(0)
   for (let session = 0; session < 30; session++) sampler.add(session, makeOrder(session, 0))

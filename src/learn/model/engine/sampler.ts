@@ -3,7 +3,7 @@ import type { FromOwner, SampleNews, SampleOrder } from '../protocol.ts'
 import type { Heap } from './heap.ts'
 import type { Plan } from './plan.ts'
 import { type CacheNode, type Match, PrefixCache } from './prefix-cache.ts'
-import { blocksToCome, extendPath, noteComputed, type Sequence } from './sequence.ts'
+import { blocksToHold, blocksWanted, extendPath, noteComputed, type Sequence } from './sequence.ts'
 import {
   type Part,
   planParts,
@@ -37,7 +37,7 @@ export class Sampler {
   readonly #context: StepContext
   readonly #cache: PrefixCache
   readonly #turns: Turns
-  readonly #waiting = new Map<number, SampleOrder>()
+  readonly #waiting = new Map<number, Waiting>()
   readonly #running = new Map<number, Sequence>()
   /** The blocks each session used last, the longest unused session first. */
   readonly #sessions = new Map<string, readonly CacheNode[]>()
@@ -54,22 +54,23 @@ export class Sampler {
 
   /** Queues a request. */
   add(id: number, order: SampleOrder): void {
-    this.#waiting.set(id, order)
+    this.#waiting.set(id, { order, so: undefined })
   }
 
   /** Ends a request with what it has so far. */
   abort(id: number): void {
-    const order = this.#waiting.get(id)
+    const waiting = this.#waiting.get(id)
     const sequence = this.#running.get(id)
-    if (order) {
-      this.#waiting.delete(id)
+    this.#waiting.delete(id)
+    if (waiting?.so) this.#tell(id, this.#newsOf(waiting.so, 'abort'))
+    else if (waiting) {
       this.#tell(id, { ...nothingSampled, finish: 'abort', version: this.#parts.version() })
     } else if (sequence) this.#finish(sequence, 'abort')
   }
 
   /** Whether requests are under way. */
   get isRunning(): boolean {
-    return this.#running.size > 0
+    return this.#running.size > 0 || this.#begun().length > 0
   }
 
   /** Whether there is anything to do. */
@@ -87,7 +88,8 @@ export class Sampler {
   /** One step of everything that runs; new requests join first unless `admit` is false. */
   step({ admit }: { admit: boolean }): void {
     const { heap, threads } = this.#parts
-    if (admit) this.#admitWaiting()
+    this.#admitWaiting(admit)
+    this.#makeWay()
     const sequences = this.#turns.next(this.#running, threads.count)
     const parts = planParts(sequences, this.#context.memory)
     for (const { sequence } of parts) {
@@ -99,45 +101,76 @@ export class Sampler {
     for (const part of parts) this.#collect(part)
   }
 
-  #admitWaiting(): void {
-    for (const [id, order] of this.#waiting) {
+  /** Requests that had to make way. */
+  #begun(): (readonly [number, Waiting])[] {
+    return [...this.#waiting].filter(([, { so }]) => so !== undefined)
+  }
+
+  /** Lets requests run, those first that had to make way; new ones only if `admit`. */
+  #admitWaiting(admit: boolean): void {
+    const begun = this.#begun()
+    const fresh = admit ? [...this.#waiting].filter(([, { so }]) => so === undefined) : []
+    for (const [id, waiting] of [...begun, ...fresh]) {
       if (this.#freeSlots.length === 0) return
-      const outcome = this.#admit(id, order)
+      const outcome = this.#admit(id, waiting)
       if (outcome === 'full') return
       if (outcome === 'admitted') this.#waiting.delete(id)
     }
   }
 
-  #admit(id: number, order: SampleOrder): 'admitted' | 'pending' | 'full' {
+  #admit(id: number, { order, so }: Waiting): 'admitted' | 'pending' | 'full' {
     const { prompt, maxTokens, session } = order
     const { context } = this.#parts.plan.shape
-    const match = this.#cache.match(prompt, prompt.length - 1)
+    const known = so ? so.tokens.subarray(0, so.length) : prompt
+    const match = this.#cache.match(known, known.length - 1)
     if (match.pending) return 'pending'
     const capacity = Math.min(prompt.length + maxTokens, context)
     // Hold the match, so that making room cannot free it.
     const held = match.partial ? [...match.path, match.partial.node] : match.path
     this.#cache.acquire(held)
-    if (!this.#makeRoom(Math.ceil(capacity / BLOCK) - match.path.length)) {
+    const now = Math.ceil(known.length / BLOCK)
+    if (!this.#makeRoom(now - match.path.length + blocksToHold(capacity, now))) {
       this.#cache.release(held)
       return 'full'
     }
-    const sequence = this.#start(id, order, { match, capacity })
+    const sequence = this.#start(id, so ?? this.#open(id, order, { match, capacity }), match)
     this.#running.set(id, sequence)
     if (match.partial) this.#cache.release([match.partial.node])
     if (session !== undefined) this.#leaveSession(session)
     return 'admitted'
   }
 
-  /** Whether `blocks` more can be reserved beside what running sequences may still need. */
+  /** Whether `blocks` more can be held beside those that are held for running sequences. */
   #makeRoom(blocks: number): boolean {
     let promised = blocks
-    for (const sequence of this.#running.values()) promised += blocksToCome(sequence)
-    while (this.#cache.available < promised) {
+    for (const { tokens, path } of this.#running.values()) {
+      promised += blocksToHold(tokens.length, path.length)
+    }
+    return this.#leaveSessions(promised)
+  }
+
+  /** Lets go what sessions keep, until so many blocks are free; whether they are. */
+  #leaveSessions(blocks: number): boolean {
+    while (this.#cache.available < blocks) {
       const [oldest] = this.#sessions.keys()
       if (oldest === undefined) return false
       this.#leaveSession(oldest)
     }
     return true
+  }
+
+  /** If memory is too short for the next step, lets the latest sequences wait: they go on later, with the same tokens. */
+  #makeWay(): void {
+    const wanted = () =>
+      [...this.#running.values()].reduce((sum, sequence) => sum + blocksWanted(sequence), 0)
+    while (this.#running.size > 1 && !this.#leaveSessions(wanted())) {
+      const [id, last] = [...this.#running].at(-1)!
+      this.#running.delete(id)
+      this.#freeSlots.push(last.slot)
+      for (const node of last.path) node.known = node.filled
+      this.#cache.release(last.path)
+      this.#waiting.set(id, { order: last.order, so: last })
+    }
   }
 
   #leaveSession(name: string): void {
@@ -147,27 +180,35 @@ export class Sampler {
     this.#cache.release(path)
   }
 
-  #start(
+  #open(
     id: number,
     order: SampleOrder,
     { match, capacity }: { readonly match: Match; readonly capacity: number },
-  ): Sequence {
+  ): Omit<Sequence, 'path' | 'slot' | 'computed'> {
     const { prompt, seed } = order
     const tokens = new Int32Array(capacity)
     tokens.set(prompt)
-    const sequence: Sequence = {
+    return {
       id,
       order,
       seed,
       tokens,
-      path: [...match.path],
-      slot: this.#freeSlots.pop()!,
       length: prompt.length,
-      computed: match.tokens,
       cachedTokens: match.tokens,
       logprobs: [],
       entropies: [],
       topLogprobs: [],
+    }
+  }
+
+  /** Gives a sequence a place and its blocks, as far as they are known. */
+  #start(id: number, begun: Omit<Sequence, 'path' | 'slot' | 'computed'>, match: Match): Sequence {
+    const sequence: Sequence = {
+      ...begun,
+      id,
+      path: [...match.path],
+      slot: this.#freeSlots.pop()!,
+      computed: match.tokens,
     }
     if (match.partial) this.#copyPartial(sequence, match.partial)
     extendPath(sequence, this.#cache)
@@ -207,19 +248,24 @@ export class Sampler {
   }
 
   #finish(sequence: Sequence, finish: SampleNews['finish']): void {
-    const { id, order, tokens, length, slot } = sequence
+    const { id, slot } = sequence
     this.#running.delete(id)
     this.#freeSlots.push(slot)
     this.#leavePath(sequence)
-    this.#tell(id, {
+    this.#tell(id, this.#newsOf(sequence, finish))
+  }
+
+  #newsOf(sequence: Sequence, finish: SampleNews['finish']): SampleNews {
+    const { order, tokens, length, logprobs, entropies, topLogprobs, cachedTokens } = sequence
+    return {
       ids: tokens.slice(order.prompt.length, length),
-      logprobs: Float32Array.from(sequence.logprobs),
-      entropies: Float32Array.from(sequence.entropies),
-      ...(order.topLogprobs > 0 ? { topLogprobs: sequence.topLogprobs } : {}),
+      logprobs: Float32Array.from(logprobs),
+      entropies: Float32Array.from(entropies),
+      ...(order.topLogprobs > 0 ? { topLogprobs } : {}),
       finish,
       version: this.#parts.version(),
-      cachedTokens: sequence.cachedTokens,
-    })
+      cachedTokens,
+    }
   }
 
   /** Releases a sequence's blocks, except those that its session keeps. */
@@ -238,6 +284,12 @@ export class Sampler {
   #tell(id: number, sample: SampleNews): void {
     this.#parts.tell({ kind: 'sampled', id, sample })
   }
+}
+
+/** A request that does not run: a new one, or one that had to make way. */
+interface Waiting {
+  readonly order: SampleOrder
+  readonly so: Sequence | undefined
 }
 
 const nothingSampled = {

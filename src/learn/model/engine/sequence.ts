@@ -35,9 +35,17 @@ export function nextRandom(sequence: Sequence): number {
   return randomAt(sequence.seed, sequence.length)
 }
 
-/** Blocks that a sequence may still have to take. */
-export function blocksToCome({ tokens, path }: Sequence): number {
-  return Math.ceil(tokens.length / BLOCK) - path.length
+/** Blocks that are held free for each sequence: few ask for so many tokens as they may. */
+const heldBlocks = 8
+
+/** Blocks to hold free for a sequence of `path` blocks that may become `capacity` tokens long. */
+export function blocksToHold(capacity: number, path: number): number {
+  return Math.min(Math.ceil(capacity / BLOCK) - path, heldBlocks)
+}
+
+/** Blocks that a sequence takes for the tokens known by now. */
+export function blocksWanted({ length, path }: Sequence): number {
+  return Math.max(Math.ceil(length / BLOCK) - path.length, 0)
 }
 
 /** Takes the blocks for the tokens known by now and notes them there. */

@@ -42,7 +42,7 @@ export const learning = {
     'Learning rate; auto raises it while steps hardly move the policy, and lowers it if they move it far',
     { argument: 'RATE|auto', default: 'auto', commands: ['train'], usedIn: 'run' },
   ),
-  /** The adapter that a pretrained model inside learns in: `rank=N,alpha=A,targets=MAP+MAP`. @default 'rank=16' */
+  /** The adapter that a pretrained model inside learns in: `rank=N,alpha=A,targets=MAP+MAP`. @default a rank of 16 */
   lora: setting(
     text,
     'The adapter that a pretrained model inside learns in (default: rank=16, twice that as alpha, all maps)',
