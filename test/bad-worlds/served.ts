@@ -134,7 +134,7 @@ export const openEnvServers: KindOfWorld = {
     },
     {
       badness: 'floods',
-      reason: /a frame of \d+ bytes is longer than 10000/,
+      reason: /a message is longer than 10000 bytes/,
       meet: openEnv(socket => socket.send(observation('x'.repeat(50_000))), { bytes: 10_000 }),
     },
     {

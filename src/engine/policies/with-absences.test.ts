@@ -53,7 +53,7 @@ describe('withAbsences', () => {
     const { clock, pass } = fakeClock()
     const absences = new Absences(clock)
     absences.on({})
-    const faults = ['unavailable', 'unavailable', 'unavailable', undefined, 'refused'] as const
+    const faults = ['unavailable', 'unavailable', 'unavailable', undefined, 'too-long'] as const
     await using server = await openVllmServer({ answer, fault: at => faults[at] })
     await using policy = await openPolicy(`vllm:${server.url}`, {
       thread: false,
@@ -63,7 +63,7 @@ describe('withAbsences', () => {
     const waiting = policy.sample(request, call)
     await pass(30)
     await waiting
-    await expect(policy.sample(request, call)).rejects.toThrow('4')
+    await expect(policy.sample(request, call)).rejects.toThrow(/\b400\b/)
     expect(absences.some).toBe(false)
   })
 

@@ -36,7 +36,7 @@ export function connectSocket(url: string, options: ConnectOptions): Promise<Tex
     })
     socket.on('open', () => {
       release()
-      resolve(new TextSocket(socket))
+      resolve(new TextSocket(socket, bytes))
     })
   })
 }
@@ -54,7 +54,7 @@ export function acceptSocket(
     stream,
     head,
     socket => {
-      opened = new TextSocket(socket)
+      opened = new TextSocket(socket, bytes)
     },
   )
   return opened

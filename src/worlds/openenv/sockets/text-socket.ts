@@ -25,9 +25,11 @@ const closeMilliseconds = 2000
  */
 export class TextSocket {
   readonly #socket: WebSocket
+  readonly #bytes: number
 
-  constructor(socket: WebSocket) {
+  constructor(socket: WebSocket, bytes: number) {
     this.#socket = socket
+    this.#bytes = bytes
     socket.pause()
   }
 
@@ -51,7 +53,9 @@ export class TextSocket {
       end({ code: 1003, reason })
     })
     socket.on('error', (cause: NodeJS.ErrnoException) => {
-      end({ code: codeOf(cause), reason: cause.message })
+      const code = codeOf(cause)
+      const reason = code === 1009 ? `a message is longer than ${this.#bytes} bytes` : cause.message
+      end({ code, reason })
       // The other end is told why, but not waited for.
       this.#endSoon()
     })
