@@ -1,5 +1,5 @@
 // The same agent, made trainable: a task, the function that runs it, and the reward of its result.
-// docs/start/agents.md has the two commands that teach and train it.
+// docs/start/your-agent.md has the two commands that teach and train it.
 import { agent } from 'espalier'
 import { random, seedOf } from 'espalier/math'
 import { z } from 'zod'

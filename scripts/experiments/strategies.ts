@@ -149,7 +149,7 @@ const blocks: readonly {
 
 const folder = 'runs/experiments'
 
-/** Runs what is not measured yet, and writes docs/guides/experiments.md with its plot. */
+/** Runs what is not measured yet, and writes its tables into docs/reference/measured.md, with the plot. */
 export async function strategies(options: {
   readonly seeds?: number
   readonly tokens?: number
@@ -177,12 +177,8 @@ export async function strategies(options: {
       )
     }
   }
-  const page = writePage(
-    [...known.values()].filter(({ seed }) => seed <= seeds),
-    budget,
-    seeds,
-  )
-  console.log(page)
+  const kept = [...known.values()].filter(({ seed }) => seed <= seeds)
+  console.log(writeTables(kept, budget, seeds))
 }
 
 /** What was measured, and with which code. */
@@ -202,33 +198,19 @@ function readKnown(file: string): Map<string, Kept> {
   return known
 }
 
-function writePage(measured: readonly Kept[], budget: Budget, seeds: number): string {
+/** Writes the tables of what was measured into the page, each in place of the one with its title, and gives them. */
+function writeTables(measured: readonly Kept[], budget: Budget, seeds: number): string {
   const of = (name: string): readonly Kept[] =>
     measured.filter(({ arm }) => arm === name).sort((a, b) => a.seed - b.seed)
-  const page = 'docs/guides/experiments.md'
-  const before = existsSync(page) ? readFileSync(page, 'utf8') : ''
-  const tables = blocks.map(({ title, question, arms }) => {
+  const tables = blocks.flatMap(({ title, question, arms }) => {
     const base = of(arms[0]!.name)
     const known = arms.filter(({ name }) => of(name).length > 0)
-    // A table of which nothing was measured now stays as it is.
-    if (known.length === 0) return blockOf(before, title)
+    if (known.length === 0) return []
     const commits = [...new Set(known.flatMap(({ name }) => of(name)).map(each => each.commit))]
-    const made = `Seeds 1 to ${seeds}, ${budget.tokens.toLocaleString('en')} sampled tokens per run, at commit ${commits.join(', ')}.`
+    const made = `${question} Seeds 1 to ${seeds}, ${budget.tokens.toLocaleString('en')} sampled tokens per run, at commit ${commits.join(', ')}.`
     const rows = known.map(arm => rowOf(arm, of(arm.name), base))
-    return [`## ${title}`, question, made, [header, rule, ...rows].join('\n')].join('\n\n')
+    return [[`### ${title}`, made, [header, rule, ...rows].join('\n')].join('\n\n')]
   })
-  const text = [
-    '# Experiments',
-    'Made by `npm run experiment -- strategies`; the text between the tables is what they say. ' +
-      `${budget.heldOut} held-out tasks; each table names its seeds, the sampled tokens that a run learns from, and the commit; ` +
-      '`--only`, `--seeds` and `--tokens` make one of them again. Runs are short: the demo learns from five times as ' +
-      'many, so these tables show how fast arms set out, not where they end.',
-    'The desk, the base model of this package, GRPO with a learning rate of 4e-4, an entropy bonus of 0.01 and 16 tasks per step (4 on the long desk). Reward is the ' +
-      'mean over held-out tasks, evaluated with chains (steps with steps). All numbers are means over seeds with 95 % intervals ' +
-      '(Student’s t); the difference is paired by seed, against the first row. “Unequal” are groups whose rewards differ: nothing is learned from others.',
-    '![Reward on held-out tasks over sampled tokens](experiments-strategies.svg)',
-    ...tables,
-  ].join('\n\n')
   const [first] = blocks
   if (first!.arms.every(({ name }) => of(name).length > 0)) {
     writeFileSync(
@@ -236,15 +218,18 @@ function writePage(measured: readonly Kept[], budget: Budget, seeds: number): st
       plotCurves(first!.arms.map(({ name }) => ({ name, runs: of(name) }))),
     )
   }
-  writeFileSync(page, `${withRemarks(before, text)}\n`)
-  return text
+  const text = tables.reduce(
+    (before, table) => {
+      const title = table.split('\n', 1)[0]!
+      return before.replace(new RegExp(`^${title}\\n[^]*?(?=^#)`, 'm'), () => `${table}\n\n`)
+    },
+    readFileSync(page, 'utf8'),
+  )
+  writeFileSync(page, text)
+  return tables.join('\n\n')
 }
 
-/** A part of the page as it stands, from its title to the next. */
-function blockOf(page: string, title: string): string {
-  const [, ...parts] = page.split(/^(?=## )/m)
-  return parts.find(part => part.startsWith(`## ${title}\n`))?.trimEnd() ?? `## ${title}`
-}
+const page = 'docs/reference/measured.md'
 
 const header =
   '| arm | reward before | after | difference | spread over seeds | unequal groups per 1,000 tokens | gradient norm, mean / highest | ratio, lowest / highest | turns |'
@@ -267,12 +252,4 @@ function rowOf({ name, about }: Arm, runs: readonly Measured[], base: readonly M
     interval(runs.map(each => each.turns)).mean.toFixed(1),
   ]
   return `| ${cells.join(' | ')} |`
-}
-
-const marker = '## Distillation'
-
-/** What follows the tables stays when they are made again. */
-function withRemarks(before: string, text: string): string {
-  const at = before.indexOf(marker)
-  return at < 0 ? text : `${text}\n\n${before.slice(at).trimEnd()}`
 }

@@ -1,6 +1,6 @@
-"""What learn.py measured, as one small file and one picture: python scripts/gpu/curves.py runs/gpu docs/one-gpu
+"""What learn.py measured, as one small file and one picture: python scripts/gpu/curves.py runs/gpu docs/reference/one-gpu
 
-Writes docs/guides/one-gpu.jsonl (teaching, then every run's figures and its curve) and docs/images/one-gpu.svg (success of the
+Writes docs/reference/one-gpu.jsonl (teaching, then every run's figures and its curve) and docs/images/one-gpu.svg (success of the
 training batches, step by step).
 """
 
