@@ -1,73 +1,148 @@
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { transform } from 'esbuild'
+import { parse } from 'smol-toml'
 import { afterAll, describe, expect, it } from 'vitest'
 import { configPage } from '../scripts/config-page.ts'
 import { importFile } from '../src/run/settings/user-part.ts'
+import { runCommand } from './command-line.ts'
+import {
+  type Block,
+  blocksOf,
+  commandsIn,
+  linksOf,
+  mistakeIn,
+  pages,
+  partsOf,
+  wordsIn,
+} from './pages.ts'
 
-/** A block of code in a page. */
-interface Block {
-  readonly page: string
-  readonly line: number
-  readonly code: string
-}
-
-/** The blocks of TypeScript in a page. */
-function blocksOf(page: string): readonly Block[] {
-  const lines = readFileSync(page, 'utf8').split('\n')
-  const blocks: Block[] = []
-  for (let line = 0; line < lines.length; line++) {
-    if (!/^```(ts|typescript)\b/.test(lines[line]!)) continue
-    const end = lines.indexOf('```', line + 1)
-    const code = lines.slice(line + 1, end).join('\n')
-    blocks.push({ page, line: line + 1, code })
-    line = end
-  }
-  return blocks
-}
-
-/** Where the links of a page lead in the repository. */
-function linksOf(page: string): readonly string[] {
-  const links = readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)
-  return [...links].map(([, link]) => join(dirname(page), link!))
-}
-
-/** The folder or file at the root that a path begins with. */
-const roomOf = (path: string): string => path.split(/[\\/]/)[0]!
-
-const found = readdirSync('docs', { recursive: true, encoding: 'utf8' })
-const pages = ['README.md', ...found.map(name => join('docs', name))].filter(name =>
-  name.endsWith('.md'),
-)
-const blocks = pages.flatMap(blocksOf)
 const home = process.cwd()
 afterAll(() => process.chdir(home))
 
-describe('the pages', () => {
-  for (const { page, line, code } of blocks) {
-    if (!/from 'espalier(\/[\w-]+)?'/.test(code)) continue
-    it(`${page}:${line} runs as it stands`, async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'espalier-docs-'))
+const blocks = pages.flatMap(blocksOf)
+const of = (...languages: readonly string[]): readonly Block[] =>
+  blocks.filter(({ language }) => languages.includes(language))
+const places = (found: readonly Block[]) =>
+  found.map(block => [`${block.page}:${block.line}`, block] as const)
+
+/** Goes into a folder of its own, as if the pages were followed in a project. */
+function enterProject(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-docs-'))
+  // Packages that pages name beside ours, such as `ai`, are found as in a project.
+  symlinkSync(join(home, 'node_modules'), join(folder, 'node_modules'))
+  process.chdir(folder)
+  return folder
+}
+
+describe('blocks of code', () => {
+  it('say what they are', () => {
+    const known = ['ts', 'js', 'sh', 'console', 'json', 'jsonl', 'toml', 'python', 'text']
+    expect(blocks.filter(({ language }) => !known.includes(language)).map(at)).toEqual([])
+  })
+
+  const programs = of('ts').filter(({ note }) => !note?.startsWith('not run'))
+  it.each(places(programs))('%s runs as it stands', async (_, { code }) => {
+    const folder = enterProject()
+    try {
       const file = join(folder, 'block.ts')
       writeFileSync(file, code)
-      // Packages that pages name beside ours, such as `ai`, are found as in a project.
-      symlinkSync(join(home, 'node_modules'), join(folder, 'node_modules'))
-      process.chdir(folder)
+      await importFile(file)
+    } finally {
+      process.chdir(home)
+    }
+  })
+
+  it('in TypeScript and JavaScript can be read, where they are not run', async () => {
+    for (const block of of('ts', 'js'))
+      await expect(transform(block.code, { loader: 'ts' }), at(block)).resolves.toBeDefined()
+  })
+
+  it.each(places(of('sh')))('%s: every command and flag exists', async (_, { code }) => {
+    const mistakes: string[] = []
+    for (const command of commandsIn(code)) {
+      const mistake = await mistakeIn(command)
+      if (mistake !== undefined) mistakes.push(`${command}: ${mistake}`)
+    }
+    expect(mistakes).toEqual([])
+  })
+
+  it.each([...new Set(of('console').map(({ page }) => page))])(
+    'of %s print what the page says',
+    async page => {
+      const parts = blocksOf(page)
+      enterProject()
       try {
-        await importFile(file)
+        for (const { language, code, note } of parts) {
+          if (note?.startsWith('file: ')) writeFileSync(note.slice(6), code)
+          if (language === 'console' && !note?.startsWith('not run')) await follow(code)
+        }
       } finally {
         process.chdir(home)
       }
-    })
-  }
+    },
+  )
 
+  it('of data can be read', () => {
+    for (const { language, code, ...block } of of('json', 'jsonl', 'toml')) {
+      const read = (): void => {
+        if (language === 'toml') parse(code)
+        else if (language === 'json') JSON.parse(code)
+        else for (const line of code.trim().split('\n')) JSON.parse(line)
+      }
+      expect(read, at(block)).not.toThrow()
+    }
+  })
+
+  it.skipIf(spawnSync('python3', ['--version']).error)('in Python can be read', () => {
+    const codes = of('python').map(block => [at(block), block.code])
+    const check = 'import ast, json, sys\nfor at, code in json.load(sys.stdin): ast.parse(code, at)'
+    const { status, stderr } = spawnSync('python3', ['-c', check], {
+      input: JSON.stringify(codes),
+      encoding: 'utf8',
+    })
+    expect(status, stderr).toBe(0)
+  })
+})
+
+describe('words in the text', () => {
+  it('that are commands of the program exist, with their flags', async () => {
+    const mistakes: string[] = []
+    for (const page of pages) {
+      const text = readFileSync(page, 'utf8').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
+      for (const [, command] of text.matchAll(/`((?:npx )?espalier [^`\n]+|npm run [^`\n]+)`/g)) {
+        const mistake = await mistakeIn(command!)
+        if (mistake !== undefined) mistakes.push(`${page}: ${command}: ${mistake}`)
+      }
+    }
+    expect(mistakes).toEqual([])
+  })
+})
+
+/** Runs the commands of a block and compares what they print; `…` stands for any lines, or the rest of one. */
+async function follow(code: string): Promise<void> {
+  for (const part of code.split(/^\$ /m).slice(1)) {
+    const [command = '', ...said] = part.trimEnd().split('\n')
+    const { stdout, stderr } = await runCommand(wordsIn(command).slice(1))
+    const pattern = said
+      .map(line => (line.trim() === '…' ? '(?:.*\\n)*?' : `${quoted(line)}\\n`))
+      .join('')
+    const printed = `${stdout}${stderr}`
+    expect(printed, command).toMatch(new RegExp(`^${pattern}`))
+  }
+}
+
+const quoted = (line: string): string =>
+  line
+    .trimEnd()
+    .replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('…', '.*')
+
+const at = ({ page, line }: Pick<Block, 'page' | 'line'>): string => `${page}:${line}`
+
+describe('the pages', () => {
   it('docs/reference/config.md is what the table of settings says: tsx scripts/config-page.ts', () => {
     expect(readFileSync('docs/reference/config.md', 'utf8')).toBe(configPage())
   })
@@ -79,16 +154,24 @@ describe('the pages', () => {
   it('lead only to what is in the package, where people read them', () => {
     const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] }
     const packed = new Set([...files, 'package.json'])
-    const outside = pages.flatMap(page => linksOf(page).filter(link => !packed.has(roomOf(link))))
+    const outside = pages.flatMap(page =>
+      linksOf(page).filter(({ path }) => !packed.has(path.split(/[\\/]/)[0]!)),
+    )
     expect(outside).toEqual([])
   })
 
-  it('links between pages lead somewhere', () => {
+  it('lead to pages, and to parts of pages, that are there', () => {
     const broken = pages.flatMap(page =>
       linksOf(page)
-        .filter(link => !existsSync(link))
-        .map(link => `${page}: ${link}`),
+        .filter(({ path, part }) => !existsSync(path) || (part && !partsOf(path).includes(part)))
+        .map(({ path, part }) => `${page}: ${path}${part ? `#${part}` : ''}`),
     )
     expect(broken).toEqual([])
+  })
+
+  it('can all be found from the list of pages', () => {
+    const listed = new Set(linksOf('docs/README.md').map(({ path }) => path))
+    const others = pages.filter(page => page.startsWith('docs/') && page !== 'docs/README.md')
+    expect(others.filter(page => !listed.has(page))).toEqual([])
   })
 })

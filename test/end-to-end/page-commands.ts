@@ -1,23 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, readFileSync, symlinkSync } from 'node:fs'
+import { cpSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { blocksOf, commandsIn, wordsIn } from '../pages.ts'
 import { program } from './cli.ts'
 
-/** The commands of a page, block after block; a comment before a block keeps it from being run. */
+/** The commands of a page that can be run anywhere, block after block. */
 export function commandsOf(page: string): readonly string[] {
-  const blocks = readFileSync(page, 'utf8').matchAll(
-    /(<!-- not run: [^>]*-->\n)?```sh\n([\s\S]*?)```/g,
-  )
-  return [...blocks].flatMap(([, comment, code]) =>
-    comment ? [] : code!.split('\n').filter(line => line.trim() !== ''),
-  )
+  return blocksOf(page)
+    .filter(({ language, note }) => language === 'sh' && note === undefined)
+    .flatMap(({ code }) => commandsIn(code))
 }
 
 /** The words after the program's name, with the quotes of a shell taken off. */
-export function wordsOf(command: string): readonly string[] {
-  const line = command.replace(/^(npx )?espalier /, '')
-  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!)
-}
+export const wordsOf = (command: string): readonly string[] =>
+  wordsIn(command.replace(/^(npx )?espalier /, ''))
 
 /** What one command of a page printed, and how long it took. */
 export interface Followed {
