@@ -22,6 +22,11 @@ import {
 const home = process.cwd()
 afterAll(() => process.chdir(home))
 
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  readonly files: readonly string[]
+  readonly exports: Readonly<Record<string, { readonly types?: string }>>
+}
+
 const blocks = pages.flatMap(blocksOf)
 const of = (...languages: readonly string[]): readonly Block[] =>
   blocks.filter(({ language }) => languages.includes(language))
@@ -53,6 +58,18 @@ describe('blocks of code', () => {
     } finally {
       process.chdir(home)
     }
+  })
+
+  it('in TypeScript have the right types, in a strict project', () => {
+    const folder = enterProject()
+    process.chdir(home)
+    for (const { page, line, code } of programs)
+      writeFileSync(join(folder, `${page.replaceAll(/\W/g, '-')}-${line}.ts`), code)
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    const compiler = join(home, 'node_modules/typescript/bin/tsc')
+    const { status, stdout } = spawnSync(process.execPath, [compiler, '-p', folder])
+    expect(status, `${stdout}`).toBe(0)
   })
 
   it('in TypeScript and JavaScript can be read, where they are not run', async () => {
@@ -134,6 +151,23 @@ async function follow(code: string): Promise<void> {
   }
 }
 
+/** As a project has them whose dependency we are. */
+const compilerOptions = {
+  module: 'nodenext',
+  target: 'es2023',
+  lib: ['es2024', 'esnext.disposable'],
+  types: ['node'],
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  paths: Object.fromEntries(
+    Object.entries(manifest.exports).map(([entry, { types }]) => [
+      `espalier${entry.slice(1)}`,
+      [join(home, types ?? '')],
+    ]),
+  ),
+}
+
 const quoted = (line: string): string =>
   line
     .trimEnd()
@@ -152,8 +186,7 @@ describe('the pages', () => {
   })
 
   it('lead only to what is in the package, where people read them', () => {
-    const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] }
-    const packed = new Set([...files, 'package.json'])
+    const packed = new Set([...manifest.files, 'package.json'])
     const outside = pages.flatMap(page =>
       linksOf(page).filter(({ path }) => !packed.has(path.split(/[\\/]/)[0]!)),
     )
