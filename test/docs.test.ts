@@ -168,9 +168,11 @@ const compilerOptions = {
   ),
 }
 
+/** A line as an expression; before an error stands what kind it is of, not the program's name. */
 const quoted = (line: string): string =>
   line
     .trimEnd()
+    .replace(/^espalier: /, '…')
     .replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
     .replaceAll('…', '.*')
 

@@ -46,7 +46,7 @@ const running = z.object({
   variables: texts,
 })
 
-/** Serves workspaces of this machine to others: docs/guides/workspace.md has the requests. */
+/** Serves workspaces of this machine to others: docs/reference/http.md has the requests. */
 export async function serveSandbox(
   workspaces: Workspaces,
   options: SandboxServerOptions = {},
