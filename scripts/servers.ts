@@ -14,7 +14,7 @@ import { tryWeights, type WeightsReport } from './servers/try-weights.ts'
 
 const help = `npm run servers -- [--vllm URL] [--sglang URL] [--llama-cpp URL] [--chat URL] --model DIR [options]
 
-Samples from servers that you started (docs/guides/servers.md says how, also on a CPU), scores every token
+Samples from servers that you started (docs/reference/servers.md says how, also on a CPU), scores every token
 again with the server and with PyTorch, and prints a table of what was found. Servers that only chat
 (--chat, such as transformers serve) give no token ids: they are asked for messages, and for a seed twice.
 
