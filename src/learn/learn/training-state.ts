@@ -6,6 +6,7 @@ import { checkpointMark, replaceFile, runPaths } from '../../run/store/run-folde
 import type { TaskMemory } from '../../run/tasks/sample-tasks.ts'
 import type { Evaluation } from './held-out.ts'
 import type { Ledger } from './steps/ledger.ts'
+import type { OrderMemory } from './steps/order.ts'
 
 /** The progress of a training run, saved beside the weights of that step. */
 export interface TrainingState {
@@ -18,6 +19,8 @@ export interface TrainingState {
   readonly sampledTokens: number
   /** What became of all tokens so far; older checkpoints lack it. */
   readonly ledger?: Ledger
+  /** Where rolling ahead of learning was. */
+  readonly feed?: OrderMemory
   /** Examples that are shown before each task from here on. */
   readonly shots?: number
   /** What is remembered of the tasks that were tried. */

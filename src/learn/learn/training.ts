@@ -1,9 +1,10 @@
 import type { Trainer } from '../../base/core/trainer.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
+import { costOfTree } from '../../run/store/journal-index.ts'
 import { listenAll } from '../../run/watch/events.ts'
 import { type Evaluation, evaluateHeldOut } from './held-out.ts'
 import { type Keeper, openKeeper } from './keeper.ts'
-import { type Bookkeeper, type Ledger, makeLedger } from './steps/ledger.ts'
+import { type Bookkeeper, type Interrupted, type Ledger, makeLedger } from './steps/ledger.ts'
 import { openHistory } from './steps/staleness.ts'
 import { curvesOf, type StepRecord } from './steps/step-record.ts'
 import { openSteps, refuseFailures, shotsOf } from './steps/steps.ts'
@@ -47,7 +48,7 @@ export async function runTraining<Data>(
   given: RollParts<Data>,
   trainer: Trainer,
 ): Promise<Training> {
-  const ledger = makeLedger(plan.from?.ledger)
+  const ledger = makeLedger(plan.from?.ledger, interruptedIn(given))
   const parts = { ...given, listen: listenAll(given.listen, ledger.listen) }
   const signal = parts.signal ?? new AbortController().signal
   const keep = openKeeper(plan.out, trainer, signal)
@@ -57,7 +58,7 @@ export async function runTraining<Data>(
   const history = openHistory(version ?? state.version)
   if (state.tasks) plan.tasks.restore(state.tasks)
   if (state.shots !== undefined) parts.examples?.restore(state.shots)
-  let { after, best = startOf(state, keep), sampledTokens, step: taken } = state
+  let { after, best = startOf(state, plan, keep), sampledTokens, step: taken } = state
   const stops = openStops(plan.patience, version ?? state.version)
   const course: CourseStep[] = [...(plan.from ? await keep.course() : [])]
   const { before } = state
@@ -82,7 +83,8 @@ export async function runTraining<Data>(
     const isEnd = step === plan.steps || plan.isEnough?.(record) === true || stopped !== undefined
     const isEvaluated = isEnd || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
     const known = after
-    const now = { ...stateAt(record, plan, parts), before, sampledTokens, ledger: ledger.read() }
+    const place = { ...stateAt(record, plan, parts), ...steps.memory() }
+    const now = { ...place, before, sampledTokens, ledger: ledger.read() }
     if (isEvaluated) {
       after = await evaluateAt(step, plan, parts).catch(async (error: unknown) => {
         if (!isEnd) await keep.rescue({ ...now, after: known, best })
@@ -114,6 +116,15 @@ export async function runTraining<Data>(
   }
 }
 
+function interruptedIn<Data>({
+  everSampled,
+  known = new Map(),
+}: RollParts<Data>): Interrupted | undefined {
+  if (everSampled === undefined) return undefined
+  const kept = [...known.values()].map(tree => costOfTree(tree).sampled)
+  return { everSampled, kept: kept.reduce((sum, tokens) => sum + tokens, 0) }
+}
+
 async function tellStep<Data>(
   record: StepRecord,
   plan: TrainingPlan<Data>,
@@ -134,8 +145,12 @@ function stateAt<Data>(
 }
 
 /** The start, which is the best until a later step is better. */
-function startOf({ before }: TrainingState, keep: Keeper): BestStep {
-  return { step: 0, success: before.success, ...keep.folderOf(0) }
+function startOf(
+  { before }: TrainingState,
+  plan: Pick<TrainingPlan, 'heldOutSplit'>,
+  keep: Keeper,
+): BestStep {
+  return { step: 0, success: before.success, ...keep.folderOf(0), ...splitOf(plan) }
 }
 
 /** Whether a step is better than the best so far, or has just begun and is as good. */

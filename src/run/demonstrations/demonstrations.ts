@@ -4,6 +4,7 @@ import type { Environment, Task, World } from '../../base/core/environment.ts'
 import { heldOutFilter } from '../../base/core/group.ts'
 import { openLanes } from '../../base/core/lane.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
+import { succeeds } from '../../base/math/attempts.ts'
 import { isAgent } from '../../engine/capture/agent.ts'
 import { playSeats } from '../../engine/capture/play-seats.ts'
 import { inBounds } from '../../engine/environments/in-bounds.ts'
@@ -158,7 +159,7 @@ async function readSolved(run: string, successAt: number): Promise<readonly Conv
   const found: Conversation[] = []
   for await (const { group } of reader.groups()) {
     for (const { tree, trajectory, reward, dropped } of group.members) {
-      if (reward.total < successAt || dropped?.filter === heldOutFilter) continue
+      if (!succeeds(reward.total, successAt) || dropped?.filter === heldOutFilter) continue
       found.push({ messages: trajectory.messages, tools: tree.tools, task: tree.task })
     }
   }

@@ -1,13 +1,15 @@
 import type { Environment } from '../../base/core/environment.ts'
 import type { Group } from '../../base/core/group.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
-import { type Interval, wilsonInterval } from '../../base/math/intervals.ts'
+import { succeeds } from '../../base/math/attempts.ts'
+import type { Interval } from '../../base/math/intervals.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { openRollParts } from '../run/open-parts.ts'
 import { type RollParts, rollGroups } from '../run/roll-groups.ts'
 import type { RollOptions } from '../run/roll-options.ts'
 import { defaults } from '../settings/settings.ts'
 import type { TaskSource } from '../tasks/tasks.ts'
+import { makeMeasure } from './measure.ts'
 import { type Advice, advise } from './survey-advice.ts'
 
 /** What a policy makes of an environment in one way of asking it. */
@@ -104,17 +106,23 @@ async function measureArm<Data>(
   const worse = format.length >= strategy.length ? format : strategy
   const example = worse[0] && lastWords(worse[0].trajectory)
   const share = (count: number): number => (members.length === 0 ? 0 : count / members.length)
+  const measure = makeMeasure({ successAt: defaults.successAt })
+  const perTask = drawn.flatMap(each => {
+    const { chances } = measure.add(each)
+    return chances.length === 0 ? [] : [mean(chances)]
+  })
+  const { success, unscored } = measure.result()
   const meanOf = (of: (trajectory: Trajectory) => number): number =>
     mean(members.map(({ trajectory }) => of(trajectory)))
   return {
     shots: parts.examples?.now.count ?? 0,
-    success: share(solved.length),
-    interval: wilsonInterval(solved.length, members.length),
+    success: success.value,
+    interval: { low: success.low, high: success.high },
     greedy: mean(greedy.flatMap(each => each.members.map(member => Number(isSolved(member))))),
     attempts: members.length,
-    unscored: drawn.reduce((sum, each) => sum + each.unscored.length, 0),
+    unscored,
     contrast: mean(drawn.map(each => Number(hasContrast(each)))),
-    perTask: drawn.map(each => mean(each.members.map(member => Number(isSolved(member))))),
+    perTask,
     tokens: meanOf(({ usage }) => usage.sampled),
     promptTokens: meanOf(({ usage }) => usage.prompt),
     turns: meanOf(({ turns }) => turns.length),
@@ -126,7 +134,7 @@ async function measureArm<Data>(
 
 type Member = Group['members'][number]
 
-const isSolved = ({ reward }: Member): boolean => reward.total >= defaults.successAt
+const isSolved = ({ reward }: Member): boolean => succeeds(reward.total, defaults.successAt)
 
 /** Whether a group's rewards differ. */
 function hasContrast({ members }: Group): boolean {

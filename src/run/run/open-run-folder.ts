@@ -83,7 +83,7 @@ export interface OpenRun extends AsyncDisposable {
   /** What rolling into it needs. */
   readonly parts: Pick<
     RollParts,
-    'writer' | 'unfinished' | 'known' | 'finished' | 'spent' | 'before'
+    'writer' | 'unfinished' | 'known' | 'finished' | 'spent' | 'before' | 'everSampled'
   >
   finish(): Promise<void>
   /** Records why the run is left unfinished. */
@@ -146,6 +146,7 @@ export async function openRun(
         ...(before && {
           spent: spentBefore(before, unfinished, budget),
           before: { kept: before.usage.kept, begun: before.parts.finished!.size },
+          everSampled: before.usage.everSampled,
         }),
       },
       async finish() {

@@ -78,6 +78,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions, Pick<RollOption
   readonly finished?: ReadonlySet<GroupId>
   /** What it had cost before it was interrupted. */
   readonly spent?: Spent
+  /** Tokens that all its attempts had sampled by then, those that were made anew included. */
+  readonly everSampled?: number
   /** The policy's signals, such as retries. */
   readonly signals?: Signals
   readonly guards?: readonly Guard[]

@@ -32,9 +32,12 @@ export interface JournalContents {
   readonly records: Map<GroupId, GroupRecord>
 }
 
-/** The contents of a journal as it was read, and the byte that its whole frames reach. */
+/** The contents of a journal as it was read. */
 export interface ReadContents extends JournalContents {
+  /** The byte that its whole frames reach. */
   readonly end: number
+  /** Sampled tokens of all trees, those of a tree that was made anew once more. */
+  readonly sampled: number
 }
 
 /** A journal and the index beside it. */
@@ -79,7 +82,7 @@ export async function readContents(
   paths: JournalPaths,
   least = worthNoting,
 ): Promise<ReadContents> {
-  const contents: JournalContents = { trees: new Map(), records: new Map() }
+  const contents = { trees: new Map(), records: new Map(), sampled: 0 }
   const parts = await readParts(paths)
   for (const part of parts) addPart(contents, part)
   const notes = openNotes(paths, parts.at(-1)?.to ?? 0, least)
@@ -188,8 +191,13 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
   }
 }
 
-function addPart({ trees, records }: JournalContents, part: Omit<IndexPart, 'mark'>): void {
+function addPart(
+  contents: JournalContents & { sampled: number },
+  part: Omit<IndexPart, 'mark'>,
+): void {
+  const { trees, records } = contents
   for (const [id, offset, size, sampled, prompt] of part.trees) {
+    contents.sampled += sampled
     // For a tree that was written twice, the first cost counts.
     const cost = trees.get(id) ?? { sampled, prompt }
     trees.set(id, { offset, size, sampled: cost.sampled, prompt: cost.prompt })

@@ -146,7 +146,12 @@ export interface RunReader extends AsyncDisposable {
   readonly finishedGroups: ReadonlySet<GroupId>
   readonly finishedTrees: ReadonlySet<TreeId>
   /** Tokens that its finished trees cost; trajectories of its finished groups, and those that can be trained on. */
-  readonly usage: Usage & { readonly trajectories: number; readonly kept: number }
+  readonly usage: Usage & {
+    readonly trajectories: number
+    readonly kept: number
+    /** Sampled tokens of all trees, those of a tree that was made anew once more. */
+    readonly everSampled: number
+  }
 }
 
 /**
@@ -160,10 +165,10 @@ export async function openRunReader(
 ): Promise<RunReader> {
   const paths = runPaths(folder)
   const manifest = await readManifest(folder)
-  const { trees, records, end } = await readContents(paths)
+  const { trees, records, end, sampled: everSampled } = await readContents(paths)
   refuseCut(folder, manifest, end)
   leaveOutHalves(records, seats)
-  const usage = { sampled: 0, prompt: 0, trajectories: 0, kept: 0 }
+  const usage = { sampled: 0, prompt: 0, trajectories: 0, kept: 0, everSampled }
   for (const { sampled, prompt } of trees.values()) {
     usage.sampled += sampled
     usage.prompt += prompt

@@ -53,6 +53,7 @@ export function openSampler<Data>(
       const { index, before } = place >= 0 ? passed(place) : besides(-1 - place)
       return samplers[index]!.at(place >= 0 ? before : -1 - before, taken)
     },
+    find: id => tasks.find(task => task.id === id),
     learn(outcomes) {
       turns.forEach(({ ids }, index) => {
         samplers[index]!.learn(outcomes.filter(({ task }) => ids.has(task)))

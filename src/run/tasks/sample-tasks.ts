@@ -41,6 +41,7 @@ export interface TaskSamplingReport {
 
 /** Draws the tasks of a training run; some methods use earlier results. */
 export interface TaskSampler<Data = unknown> extends TaskStream<Data> {
+  find(id: TaskId): Task<Data> | undefined
   /** Records how tasks went. Draws depend on it, so call it with whole steps, in their order. */
   learn(outcomes: readonly TaskOutcome[]): void
   memory(): TaskMemory
@@ -111,6 +112,7 @@ export function openTaskSampler<Data>(
       if (!choose) return pick(among, draw)
       return choose({ tasks: among, recordOf: ({ id }) => records.get(id), draw })
     },
+    find: id => tasks.find(task => task.id === id),
     learn(outcomes) {
       for (const outcome of outcomes) records.set(outcome.task, remember(records, outcome))
     },
@@ -142,16 +144,22 @@ function remember(
   records: ReadonlyMap<string, TaskRecord>,
   { task, attempts, success }: TaskOutcome,
 ): TaskRecord {
-  const known = records.get(task)
+  const known = records.get(task) ?? unknown
+  const drawn = { ...known, draws: known.draws + 1 }
+  // An attempt that failed outside the policy was drawn all the same: else its task would be drawn least for good.
+  if (attempts === 0) return drawn
+  const isNew = known.wins + known.losses === 0
   const moved = (value: number, share: number): number => value + share * (success - value)
   return {
-    draws: (known?.draws ?? 0) + 1,
-    fast: known ? moved(known.fast, 0.5) : success,
-    slow: known ? moved(known.slow, 0.1) : success,
-    wins: fading * (known?.wins ?? 0) + success * attempts,
-    losses: fading * (known?.losses ?? 0) + (1 - success) * attempts,
+    ...drawn,
+    fast: isNew ? success : moved(known.fast, 0.5),
+    slow: isNew ? success : moved(known.slow, 0.1),
+    wins: fading * known.wins + success * attempts,
+    losses: fading * known.losses + (1 - success) * attempts,
   }
 }
+
+const unknown: TaskRecord = { draws: 0, fast: 0, slow: 0, wins: 0, losses: 0 }
 
 function inBand(low: number, high: number, explore: number): Choose {
   return ({ tasks, recordOf, draw }) => {

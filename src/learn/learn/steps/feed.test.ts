@@ -1,6 +1,12 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Simulated, simulateTraining } from '../../../../test/simulated-training.ts'
 import type { Filter } from '../../../base/core/group.ts'
+import type { TaskId } from '../../../base/core/ids.ts'
+import { openTaskSampler } from '../../../run/tasks/sample-tasks.ts'
+import { readState } from '../training-state.ts'
 import { type Ledger, makeLedger } from './ledger.ts'
 import type { StepRecord } from './step-record.ts'
 
@@ -81,6 +87,40 @@ describe('rolling ahead of learning', () => {
   })
 })
 
+it('[S4] an interrupted run goes on with what was in flight: no task is left out', async () => {
+  const out = mkdtempSync(join(tmpdir(), 'espalier-feed-'))
+  const kept = { ...plan, maxStaleness: 4, checkpointEvery: 1, out }
+  const until = { isEnough: ({ step }: StepRecord) => step === 9 }
+  const first = await simulateTraining({ ...slowTools, plan: { ...kept, ...until } })
+  const state = await readState(out)
+  expect(state!.feed!.open.length).toBeGreaterThan(0)
+  const second = await simulateTraining({ ...slowTools, plan: { ...kept, from: state! } })
+  const learned = [...first.learned, ...second.learned].flat()
+  const counts = Array.from(
+    { length: 64 },
+    (_, task) => learned.filter(group => group.task === `${task}`).length,
+  )
+  expect(counts).toEqual(Array(64).fill(3))
+  expect(new Set(learned.map(({ id }) => id)).size).toBe(192)
+})
+
+it('tasks whose attempts always fail outside the policy take no other task’s place', async () => {
+  const isBroken = (task: string): boolean => Number(task) < 4
+  const tasks = Array.from({ length: 40 }, (_, id) => ({ id: `${id}` as TaskId, data: null }))
+  const { learned } = await simulateTraining({
+    ...slowTools,
+    tasks: tasks.length,
+    attempt: task => {
+      if (isBroken(task)) throw new Error('the tool is away')
+      return 0.01
+    },
+    plan: { ...plan, tasks: openTaskSampler('band', tasks, 1) },
+  })
+  const broken = learned.flat().filter(({ task }) => isBroken(task)).length
+  // A tenth of the tasks; they are drawn to explore, as all others are.
+  expect(broken).toBeLessThan(0.2 * 192)
+})
+
 describe('the ledger of tokens', () => {
   it.each([0, 3])('[D1] closes to the token, %s steps ahead', async maxStaleness => {
     const odd: Filter = {
@@ -120,6 +160,13 @@ describe('the ledger of tokens', () => {
       ...from,
       inFlight: 0,
       dropped: { odd: 1, interrupted: 3 },
+    })
+    // Of 17 sampled before the interruption, 2 are in attempts that are kept, and 5 came after the checkpoint.
+    expect(makeLedger(from, { everSampled: 17, kept: 2 }).read()).toEqual({
+      ...from,
+      sampled: 15,
+      inFlight: 0,
+      dropped: { odd: 1, interrupted: 8 },
     })
   })
 })

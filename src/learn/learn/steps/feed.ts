@@ -4,8 +4,9 @@ import { type GroupId, seatGroup } from '../../../base/core/ids.ts'
 import { type OnUpdate, openWeightsGate } from '../../../run/run/pause.ts'
 import { learningSeatsOf } from '../../../run/run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../../../run/run/roll-groups.ts'
-import type { TaskStream } from '../../../run/tasks/task-stream.ts'
+import type { TaskSampler } from '../../../run/tasks/sample-tasks.ts'
 import type { RolledAhead } from '../../../run/watch/events.ts'
+import { makeOrder, type OrderMemory, type Placed } from './order.ts'
 import { makePace, type Pace } from './pace.ts'
 import { ageOfGroup, type VersionHistory } from './staleness.ts'
 
@@ -24,7 +25,7 @@ export type OpenFeed = (parts: RollParts, options: FedOptions) => Promise<Feed>
 
 /** How far rolling may run ahead of learning. */
 export interface FeedOptions<Data> extends FedOptions {
-  readonly tasks: TaskStream<Data>
+  readonly tasks: Pick<TaskSampler<Data>, 'at' | 'find'>
   /** Extra groups per group of a step, for those that filters empty or that grow too old. */
   readonly refill: number
   /** Most steps that rolling may be ahead; no more than `maxStaleness`. */
@@ -34,6 +35,8 @@ export interface FeedOptions<Data> extends FedOptions {
   readonly last: number
   /** Seconds, as they pass. */
   readonly clock: () => number
+  /** Where a run that was interrupted goes on. */
+  readonly before?: OrderMemory | undefined
 }
 
 /** What a step learns from. */
@@ -51,6 +54,8 @@ export interface Fed {
 export interface Feed extends AsyncDisposable {
   /** As many groups as a step wants, the oldest begun first, in the order of their tasks. */
   take(): Promise<Fed>
+  /** What an interrupted run needs to go on so that no task is left out. */
+  memory?(): OrderMemory
   /** Runs what ends a step by changing the weights, while nothing is sampled from them. */
   change<T>(work: () => Promise<T>): Promise<T>
 }
@@ -98,6 +103,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
       rolling.advance()
       return changed
     },
+    memory: () => rolling.memory(complete.map(({ begun }) => begun)),
     async take() {
       if (left !== undefined) pace.learned(clock() - left)
       const refused: Group[] = []
@@ -124,9 +130,7 @@ export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data
 }
 
 /** A group that was submitted. */
-interface Begun<Data> {
-  readonly task: Task<Data>
-  readonly order: number
+interface Begun<Data> extends Placed<Data> {
   /** When its first attempt began, and after how many steps; unknown while it waits for a place. */
   born?: { readonly done: number; readonly at: number }
 }
@@ -154,6 +158,7 @@ interface Rolling<Data> extends AsyncDisposable {
   refuse(isReplaced: boolean): void
   /** These tasks come before all others. */
   repeat(tasks: Iterable<Task<Data>>): void
+  memory(complete: readonly Begun<Data>[]): OrderMemory
 }
 
 function openRolling<Data>(
@@ -166,31 +171,26 @@ function openRolling<Data>(
   const { perJob } = pipeline
   const seats = learningSeatsOf(parts)
   const running = new Map<GroupId, Begun<Data>>()
-  const again: Task<Data>[] = []
-  let begun = 0
-  let drawn = 0
+  const order = makeOrder(tasks, options)
+  let submitted = 0
   let refused = 0
   let done = 0
 
   function submit(): void {
-    const start = (first - 1) * tasksPerStep
-    const step = first + Math.floor(begun / tasksPerStep)
-    const taken = new Set([...running.values()].map(each => each.task.id))
-    const order = start + begun
-    // A task that comes again takes no other's place.
-    const task = again.shift() ?? tasks.at(start + drawn++, taken)
-    const id = `${step}/${begun % tasksPerStep}/${task.id}` as GroupId
-    const entry: Begun<Data> = { task, order }
+    const { id, step, ...placed } = order.next(
+      new Set([...running.values()].map(each => each.task.id)),
+    )
+    const entry: Begun<Data> = placed
     for (const seat of seats) running.set(seatGroup(id, seat), entry)
-    begun++
+    submitted++
     const onBegin = (): void => {
       entry.born ??= { done, at: clock() }
     }
-    pipeline.submit({ id, task, order, step, onBegin })
+    pipeline.submit({ ...placed, id, step, onBegin })
   }
   function fill(): void {
     const steps = Math.min(pace.ahead(lookAhead) + done + 1, last - first + 1)
-    while (begun - refused / perJob < steps * tasksPerStep) submit()
+    while (submitted - refused / perJob < steps * tasksPerStep) submit()
   }
   return {
     perJob,
@@ -217,7 +217,9 @@ function openRolling<Data>(
       refused++
       if (isReplaced) fill()
     },
-    repeat: more => void again.push(...more),
+    repeat: order.repeat,
+    // A group has an entry for every seat.
+    memory: complete => order.memory([...complete, ...running.values()]),
     [Symbol.asyncDispose]: () => pipeline[Symbol.asyncDispose](),
   }
 }

@@ -9,7 +9,7 @@ import { type Listen, outcomeName, type RunEvent } from '../../../run/watch/even
 
 /** What became of every token that a training run has sampled: `sampled` is the sum of all others. */
 export interface Ledger {
-  /** In groups that are complete. */
+  /** In attempts of groups that are complete, and in those that an interruption lost. */
   readonly sampled: number
   /** Given to the trainer. */
   readonly learned: number
@@ -30,15 +30,24 @@ export interface Bookkeeper {
   read(): Ledger
 }
 
-/** Makes a ledger; one that goes on has lost what was in flight, which is rolled again. */
-export function makeLedger(from?: Ledger): Bookkeeper {
+/** What an interrupted run had sampled in all, and what of it was not counted yet and will be. */
+export interface Interrupted {
+  readonly everSampled: number
+  /** In attempts that are not made again. */
+  readonly kept: number
+}
+
+/** Makes a ledger; one that goes on has lost what was in flight and what came after its checkpoint: it is rolled again. */
+export function makeLedger(from?: Ledger, interrupted?: Interrupted): Bookkeeper {
   const waiting = new Map<GroupId, number>()
   const dropped = new Map(Object.entries(from?.dropped ?? {}))
   let { sampled = 0, learned = 0, heldOut = 0 } = from ?? {}
   const drop = (reason: string, tokens: number): void => {
     if (tokens > 0) dropped.set(reason, (dropped.get(reason) ?? 0) + tokens)
   }
-  drop('interrupted', from?.inFlight ?? 0)
+  const uncounted = interrupted ? interrupted.everSampled - interrupted.kept - sampled : 0
+  sampled += Math.max(0, uncounted)
+  drop('interrupted', (from?.inFlight ?? 0) + Math.max(0, uncounted))
   const settleOne = (group: Group, isStale: boolean): void => {
     waiting.delete(group.id)
     for (const [fate, tokens] of fatesOf(group)) {

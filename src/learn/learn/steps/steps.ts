@@ -10,6 +10,7 @@ import { openRollPipeline, type RollParts } from '../../../run/run/roll-groups.t
 import type { EnvironmentOf } from '../../../run/tasks/mixed-tasks.ts'
 import { type ChangeWeights, learnStep } from '../learn-step.ts'
 import { seedFor, type TrainingPlan } from '../training-plan.ts'
+import type { TrainingState } from '../training-state.ts'
 import { type Fed, type Feed, openFeed } from './feed.ts'
 import type { Bookkeeper } from './ledger.ts'
 import { stalenessOf, type VersionHistory } from './staleness.ts'
@@ -34,6 +35,8 @@ interface Stepping {
 /** Steps, one after the other. */
 export interface Steps extends AsyncDisposable {
   take(step: number): Promise<StepRecord>
+  /** What of the feed is kept with a checkpoint. */
+  memory(): Pick<TrainingState, 'feed'>
   /** Whether the weights may be between two steps. */
   isLearning(): boolean
   /** The share of the time so far that the trainer waited for groups. */
@@ -51,7 +54,7 @@ export async function openSteps<Data>(
   const last = plan.steps
   const far = { maxStaleness, lookAhead, onUpdate, history, first, last, clock }
   const rolled = (): Feed | undefined =>
-    maxStaleness > 0 ? openFeed(parts, { ...plan, ...far }) : undefined
+    maxStaleness > 0 ? openFeed(parts, { ...plan, ...far, before: plan.from?.feed }) : undefined
   const feed = plan.feed ? await plan.feed(parts as RollParts, { ...plan, ...far }) : rolled()
   const inTurn = async (step: number): Promise<Fed> => {
     return { groups: await rollStep(step, plan, parts), refused: [], stale: [] }
@@ -63,6 +66,7 @@ export async function openSteps<Data>(
   let isLearning = false
   const spent = { roll: 0, learn: 0 }
   return {
+    memory: () => (feed?.memory ? { feed: feed.memory() } : {}),
     isLearning: () => isLearning,
     waited: () => spent.roll / (spent.roll + spent.learn || 1),
     async take(step) {
@@ -82,8 +86,7 @@ export async function openSteps<Data>(
       )
       const rolled = clock()
       const staleness = stalenessOf(groups, history)
-      const outcomes = attempted.map(group => outcomeOf(group, plan.successAt))
-      plan.tasks.learn(outcomes.filter(({ attempts }) => attempts > 0))
+      plan.tasks.learn(attempted.map(group => outcomeOf(group, plan.successAt)))
       ledger.settle(attempted, fed.stale)
       isLearning = true
       const { version, metrics, ...more } = await learnStep(groups, { trainer, change }, { signal })
