@@ -3,6 +3,7 @@ import { connectionOf } from '../src/doors/cluster/address.ts'
 import { openDatabase } from '../src/doors/cluster/database.ts'
 import { migrate } from '../src/doors/cluster/schema.ts'
 import { openTestServer } from '../test/end-to-end/cluster.ts'
+import { type Idleness, whileIdle } from './cluster/idle.ts'
 import { type Passage, throughBoss, throughTables } from './cluster/passage.ts'
 import { type Scaling, scale } from './cluster/scaling.ts'
 
@@ -15,14 +16,16 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   if (!json) console.log(`plain tables  ${show(tables)}`)
   const boss = await throughBoss(server)
   if (!json) console.log(`pg-boss 10    ${show(boss)}`)
+  const idle = [await whileIdle(server, 4), await whileIdle(server, 80)] as const
+  if (!json) for (const each of idle) console.log(showIdle(each))
   const scaling = await scale(server)
   if (!json) showScaling(scaling)
-  const expectations = expectationsOf(tables, boss, scaling)
+  const expectations = [...expectationsOf(tables, boss, scaling), ...awakeFor(idle)]
   for (const { what, isMet } of expectations) {
     if (!json) console.log(`${isMet ? 'ok    ' : 'FAILED'}  ${what}`)
     if (!isMet) process.exitCode = 1
   }
-  return { tables, boss, ...scaling, expectations }
+  return { tables, boss, idle, ...scaling, expectations }
 }
 
 /** What must hold on any machine that has a core for each of database, coordinator and policy. */
@@ -39,6 +42,16 @@ function expectationsOf(tables: Passage, boss: Passage, { clustered, overhead }:
     { what: 'a place is taken at most 30 ms longer than in one process', isMet: overhead < 30 },
   ]
 }
+
+/** However many are idle, only as many are woken as there is something for. */
+function awakeFor(idle: readonly Idleness[]) {
+  const most = Math.max(...idle.map(({ claims }) => claims))
+  return [{ what: 'an attempt is claimed by whom it wakes: twice at most', isMet: most <= 2 }]
+}
+
+const showIdle = ({ workers, claims, cpu }: Idleness): string =>
+  `${workers} idle workers  ${claims.toFixed(1)} claims for an attempt that comes alone` +
+  `${cpu === null ? '' : `, ${cpu.toFixed(1)} ms of a core of the database`}`
 
 const show = ({ alone, batched, cpu, wakes }: Passage): string =>
   `${alone.toFixed(2)} ms per attempt, ${batched.toFixed(2)} in batches of 16` +

@@ -1,9 +1,9 @@
 import PgBoss from 'pg-boss'
 import type { Database } from '../../src/doors/cluster/database.ts'
 import { Leasing } from '../../src/doors/cluster/leasing.ts'
-import { openPlacing, workChannel } from '../../src/doors/cluster/placing.ts'
+import { openPlacing } from '../../src/doors/cluster/placing.ts'
 import { openRunRow } from '../../src/doors/cluster/run-row.ts'
-import type { TestServer } from '../../test/end-to-end/cluster.ts'
+import { type TestServer, unopened } from '../../test/end-to-end/cluster.ts'
 import { openCpu } from './cpu.ts'
 
 /** Attempts whose way through the queue is measured, and the bytes of a result. */
@@ -37,7 +37,7 @@ export async function throughTables(
   database: Database,
   server: TestServer,
 ): Promise<Passage & { readonly presence: Presence }> {
-  await openRunRow(database, 'bench', 'bench').enter({ name: 'bench', config: {}, fingerprint: {} })
+  await openRunRow(database, 'bench', 'bench').enter(unopened('bench'))
   const placing = openPlacing(database, 'bench')
   const leasing = new Leasing(database, 'bench')
   await leasing.enter({ host: 'bench', concurrency: batch, lease: 600 })
@@ -52,8 +52,10 @@ export async function throughTables(
   const figures = await passages(pass, server)
   const presence = await presenceOf(leasing, server)
   const heard = openHearing()
-  await database.listen(workChannel, heard.hear)
+  await leasing.attend('bench')
+  await database.listen(leasing.channel, heard.hear)
   const wakes = await wakesOf(heard, async round => {
+    await leasing.want('bench', 1)
     await placing.place([{ id: `wake-${round}`, work: Buffer.alloc(500), digest: 'x' }])
     return async () => void (await leasing.claim('bench', 1))
   })

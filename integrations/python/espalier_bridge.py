@@ -7,11 +7,15 @@ but the standard library is needed beside the environment's own package. Three k
 """
 
 import asyncio
+import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import json
 import os
+import pathlib
+import platform
 import sys
 import traceback
 
@@ -640,6 +644,25 @@ def what_is_missing(package, kind, error):
     return f"{tried}, but {sys.executable} has no module {' and no module '.join(missing)}{hint}"
 
 
+def made_of(package):
+    """What must be the same on every machine: Python's version, the package's, and its code."""
+    name = package.split(":")[0].replace("-", "_").split(".")[0]
+    made = {"the version of Python": platform.python_version()}
+    spec = importlib.util.find_spec(name) if name.isidentifier() else None
+    if spec is None or not spec.origin:
+        return made
+    start = pathlib.Path(spec.origin)
+    files = sorted(start.parent.rglob("*.py")) if spec.submodule_search_locations else [start]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.relative_to(start.parent).as_posix().encode() + b"\0" + file.read_bytes())
+    try:
+        version = f"{importlib.metadata.version(name)} "
+    except importlib.metadata.PackageNotFoundError:
+        version = ""
+    return {**made, f"the Python package {name}": f"{version}({digest.hexdigest()[:12]})"}
+
+
 class Bridge:
     def __init__(self):
         self.host = None
@@ -651,7 +674,7 @@ class Bridge:
             self.host = KINDS[kind](package, arguments)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(what_is_missing(package, kind, error)) from error
-        return {"protocol": PROTOCOL, **self.host.about()}
+        return {"protocol": PROTOCOL, "made": made_of(package), **self.host.about()}
 
     def open(self, world, task, seed):
         made = self.host.open(task, seed)

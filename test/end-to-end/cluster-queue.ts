@@ -3,10 +3,11 @@ import { connectionOf } from '../../src/doors/cluster/address.ts'
 import { type Database, openDatabase } from '../../src/doors/cluster/database.ts'
 import { Leasing } from '../../src/doors/cluster/leasing.ts'
 import { openPlacing } from '../../src/doors/cluster/placing.ts'
-import { openRunRow } from '../../src/doors/cluster/run-row.ts'
+import { isLed, openRunRow } from '../../src/doors/cluster/run-row.ts'
 import { migrate, schemaVersion } from '../../src/doors/cluster/schema.ts'
 import { mostTries, suspectAfter } from '../../src/run/run/served/tries.ts'
-import type { TestServer } from './cluster.ts'
+import { until } from '../until.ts'
+import { type TestServer, unopened } from './cluster.ts'
 
 /** Seconds for which the coordinator of these tests was in contact: longer than any lease. */
 const contact = 1e6
@@ -28,7 +29,7 @@ export function describeQueue(server: TestServer): void {
   /** A run of its own with attempts that wait, and its workers. */
   async function openRun(ids: readonly string[]) {
     const run = `queue-${count++}`
-    await openRunRow(database, run, 'c').enter({ name: run, config: {}, fingerprint: {} })
+    await openRunRow(database, run, 'c').enter(unopened(run))
     const placing = openPlacing(database, run)
     const placed = ids.map(id => ({ id, work: Buffer.from(`work of ${id}`), digest: 'd' }))
     await placing.place(placed)
@@ -69,6 +70,66 @@ export function describeQueue(server: TestServer): void {
       expect(await Promise.all(written)).toEqual([true, false])
       const [over] = await placing.over([], 9)
       expect([over!.id, `${over!.result}`]).toEqual(['a', 'right'])
+    })
+
+    it('wakes as many workers as attempts were placed, of those that want some and take part', async () => {
+      const { run, placing, enter } = await openRun(['a'])
+      const heard: string[] = []
+      const names = ['busy', 'shut', 'first', 'second', 'third', 'fourth']
+      const workers: Leasing[] = []
+      for (const name of names) {
+        const worker = await enter(name, 60)
+        await worker.attend(run)
+        await database.listen(worker.channel, payload => heard.push(`${name} ${payload === run}`))
+        workers.push(worker)
+      }
+      const [busy, shut, ...idle] = workers
+      await Promise.all(idle.map(worker => worker.want(run, 4)))
+      await shut!.want(run, 4)
+      await shut!.refuse(run, 'other code')
+      // It finds as much as it wants, so that it comes again by itself.
+      await busy!.want(run, 1)
+      expect((await busy!.claim(run, 1)).length).toBe(1)
+      const place = (...ids: readonly string[]): Promise<void> =>
+        placing.place(ids.map(id => ({ id, work: Buffer.of(), digest: 'd' })))
+      await place('b', 'c')
+      await until(() => heard.length === 2)
+      await place('d')
+      await until(() => heard.length === 3)
+      // What is on the queue already wakes nobody.
+      await place('d')
+      await place('e', 'f', 'g')
+      await until(() => heard.length === 4)
+      expect(heard.toSorted()).toEqual(
+        ['first', 'fourth', 'second', 'third'].map(name => `${name} true`),
+      )
+    })
+
+    it('[H5] knows whether a coordinator leads a run by whether its sign of life moves, not by its age', async () => {
+      const { run } = await openRun([])
+      const row = openRunRow(database, run, 'c')
+      const time = { now: 0 }
+      /** Watches with a clock of its own; the coordinator beats while it waits, or does not. */
+      const watched = (beat: () => Promise<unknown>) =>
+        isLed(database, run, {
+          now: () => time.now,
+          async wait(milliseconds) {
+            time.now += milliseconds
+            await beat()
+          },
+        })
+      await database.query(
+        `UPDATE espalier.run SET seen = clock_timestamp() - interval '1 hour' WHERE id = '${run}'`,
+      )
+      expect(await watched(() => row.beat())).toBe(true)
+      const before = time.now
+      expect(await watched(async () => undefined)).toBe(false)
+      expect(time.now - before).toBe(15_000)
+      await row.stop()
+      expect([await isLed(database, run), await isLed(database, 'nobody')]).toEqual([
+        false,
+        undefined,
+      ])
     })
 
     it('[P1] puts back what a worker held whose row is gone', async () => {
@@ -160,7 +221,7 @@ export function describeQueue(server: TestServer): void {
     it('is brought up to date from an older version, and what is in it stays', async () => {
       await using other = await openOther('older')
       await migrate(other, 1)
-      await openRunRow(other, 'run', 'c').enter({ name: 'run', config: {}, fingerprint: {} })
+      await openRunRow(other, 'run', 'c').enter(unopened('run'))
       await other.query(
         "INSERT INTO espalier.attempt (run, id, work, digest) VALUES ('run', 'a', '', 'd')",
       )

@@ -8,11 +8,17 @@ import { Coordinator } from '../../src/doors/cluster/coordinator.ts'
 import { type Database, openDatabase } from '../../src/doors/cluster/database.ts'
 import { fingerprintOf } from '../../src/doors/cluster/fingerprint.ts'
 import { Leasing } from '../../src/doors/cluster/leasing.ts'
+import { packServed } from '../../src/doors/cluster/parcel.ts'
+import type { RunPrint } from '../../src/doors/cluster/run-row.ts'
 import { migrate } from '../../src/doors/cluster/schema.ts'
 import { type WorkerOptions, work } from '../../src/doors/cluster/worker.ts'
+import { calculator } from '../../src/engine/environments/built-in/calculator.ts'
 import { scripted } from '../../src/engine/policies/scripted.ts'
 import { defaultLimits } from '../../src/engine/rollout/attempt.ts'
 import type { Returned, Work } from '../../src/run/run/elsewhere.ts'
+import { rollOptionsOf } from '../../src/run/run/roll-options.ts'
+import { openServedRun } from '../../src/run/run/served/served-run.ts'
+import { withDefaults } from '../../src/run/settings/settings.ts'
 import { until } from '../until.ts'
 import { scratch } from './cli.ts'
 import type { TestServer } from './cluster.ts'
@@ -62,11 +68,14 @@ export function describeWorkers(server: TestServer): void {
     environment: `${join(folder, 'gate.ts')}#gate`,
   }
   let database: Database
+  let print: RunPrint
   beforeAll(async () => {
     writeFileSync(join(folder, 'gate.ts'), gate)
     writeFileSync(join(folder, 'answers.jsonl'), `${JSON.stringify({ text: 'gone' })}\n`)
     database = await openDatabase(connectionOf(server.url))
     await migrate(database)
+    await using served = await openHere()
+    print = { code: fingerprintOf(config), opened: served.print }
   })
   afterAll(() => database[Symbol.asyncDispose]())
 
@@ -75,9 +84,9 @@ export function describeWorkers(server: TestServer): void {
     new Coordinator(database, {
       run,
       name: run,
-      config,
-      fingerprint: fingerprintOf(config),
-      parts: { policy: scripted([]) },
+      config: { settings: config, today: '2030-01-01T00:00:00Z' },
+      fingerprint: print,
+      parts: { policy: scripted([]), environment: calculator() },
       tell: line => said.push(line),
       ...more,
     }).enter()
@@ -99,6 +108,36 @@ export function describeWorkers(server: TestServer): void {
         await finished
       },
     }
+  }
+
+  /** Has the database refuse the first results of runs, each with its error's code. */
+  const refuseWrites = (codes: Readonly<Record<string, string>>, times: number) =>
+    database.query(`
+      ${Object.keys(codes)
+        .map(run => `CREATE SEQUENCE refused_${run};`)
+        .join('')}
+      CREATE FUNCTION refuse_writes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('refused_' || NEW.run) <= ${times} THEN
+          RAISE EXCEPTION 'could not extend file: No space left on device'
+            USING ERRCODE = ('${JSON.stringify(codes)}'::json)->>NEW.run;
+        END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER refuse_writes BEFORE UPDATE ON espalier.attempt FOR EACH ROW
+        WHEN (NEW.state = 'done' AND NEW.run IN ('full', 'odd')) EXECUTE FUNCTION refuse_writes()`)
+
+  const openHere = async () => {
+    const values = withDefaults(config)
+    return await openServedRun(config.environment, rollOptionsOf(values), {
+      concurrency: 1,
+      onUpdate: values.onUpdate,
+      tell: () => {},
+    })
+  }
+  /** An attempt made here, as a worker would give it back. */
+  async function makeOne(id: string) {
+    await using served = await openHere()
+    return await served.make(workOf(id), { ...call, making: 'one' })
   }
 
   const states = async (run: string) =>
@@ -163,20 +202,46 @@ export function describeWorkers(server: TestServer): void {
       await worker.stop()
     })
 
-    it('refuse a run whose code differs, and its coordinator says why', async () => {
-      const fingerprint = { ...fingerprintOf(config), espalier: '0.0.1' }
-      const coordinator = await open('differs', { fingerprint })
+    it('[P1][O1] write a result again and again while the database has no room, which costs no try', async () => {
+      closeGate().open()
+      const [full, odd] = await Promise.all([open('full'), open('odd')])
+      await refuseWrites({ full: '53100', odd: 'XX000' }, 3)
       const worker = startWorker()
-      await until(() => said.some(line => line.includes('does not take this run on')))
-      const why = /versions differ: espalier is .* here and 0\.0\.1 at the coordinator/
-      expect([said.join(), worker.told.join()]).toEqual([
-        expect.stringMatching(why),
-        expect.stringMatching(why),
-      ])
-      expect(coordinator.room).toBe(0)
-      await coordinator.end(true)
+      for (const each of await Promise.all([...askFor(full, ['a']), ...askFor(odd, ['b'])])) {
+        expect(each).toMatchObject({ kind: 'made', members: [{ reward: { total: 1 } }] })
+      }
+      const tries = [...(await states('full')), ...(await states('odd'))].map(each => each.tries)
+      expect(tries).toEqual([1, 1])
+      expect(worker.told.join()).toContain('the result of b/0 is not written yet')
+      await Promise.all([full.end(true), odd.end(true)])
       await worker.stop()
+      await database.query('DROP FUNCTION refuse_writes CASCADE')
     })
+
+    it.each([
+      ['its code', () => ({ code: { ...print.code, espalier: '0.0.1' } }), 'espalier is '],
+      [
+        'what its chat template writes',
+        () => ({ opened: { [Object.keys(print.opened)[0]!]: '0'.repeat(64) } }),
+        'what its tokenizer and chat template make of a conversation is ',
+      ],
+    ])(
+      '[S1] refuse a run where %s differs, and its coordinator says why',
+      async (_, other, what) => {
+        said.length = 0
+        const coordinator = await open('differs', { fingerprint: { ...print, ...other() } })
+        const worker = startWorker()
+        await until(() => said.some(line => line.includes('does not take this run on')))
+        const why = `it is not the same here: ${what}`
+        expect([said.join(), worker.told.join()]).toEqual([
+          expect.stringContaining(why),
+          expect.stringContaining(why),
+        ])
+        expect(coordinator.room).toBe(0)
+        await coordinator.end(true)
+        await worker.stop()
+      },
+    )
 
     it('sample nothing between a pause that they acknowledge and the version that follows it', async () => {
       const { came, open: letThrough } = closeGate()
@@ -253,6 +318,28 @@ export function describeWorkers(server: TestServer): void {
       await until(() => came.length === 1)
       letThrough()
       expect((await second).kind).toBe('made')
+      await coordinator.end(true)
+      await worker.stop()
+    })
+
+    it('[O1] makes an attempt again whose result is damaged or of another, and goes on with the rest', async () => {
+      closeGate().open()
+      const coordinator = await open('damaged')
+      const asked = askFor(coordinator, ['a', 'b'])
+      await until(async () => (await states('damaged')).length === 2)
+      const leasing = new Leasing(database, 'damager')
+      await leasing.enter({ host: 'here', concurrency: 2, lease: 60 })
+      const [a, b] = await leasing.claim('damaged', 2)
+      // A result of an attempt `c`, and half of one.
+      await leasing.finish(a!, packServed(await makeOne('c')))
+      await leasing.finish(b!, packServed(await makeOne('b')).subarray(0, 200))
+      await until(async () => (await states('damaged')).every(({ state }) => state === 'waiting'))
+      await leasing.leave()
+      const worker = startWorker()
+      for (const [index, returned] of (await Promise.all(asked)).entries()) {
+        expect(returned).toMatchObject({ kind: 'made', trees: [{ id: ['a/0', 'b/0'][index] }] })
+      }
+      expect(said.filter(line => line.includes('is made again'))).toHaveLength(2)
       await coordinator.end(true)
       await worker.stop()
     })

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { random, seedOf } from '../../src/base/math/random.ts'
 import { folderOf, openLocalServer } from '../../src/doors/cluster/local.ts'
+import type { Announced } from '../../src/doors/cluster/run-row.ts'
 import { until } from '../until.ts'
 import { espalier, type Finished, type Started, scratch, start } from './cli.ts'
 
@@ -37,6 +38,13 @@ export async function openTestServer(): Promise<TestServer> {
     },
   }
 }
+
+/** What is announced of a run that nobody opens. */
+export const unopened = (name: string): Announced => ({
+  name,
+  config: { settings: {}, today: '' },
+  fingerprint: { code: {}, opened: {} },
+})
 
 /** A world that takes a while to answer, so that there is something to interrupt. */
 const shop = `

@@ -112,6 +112,8 @@ export interface Environment<Data = unknown> {
   taskKey?(task: Task<Data>): string
   /** Set if worlds run code that the policy writes; printed at the start and kept in the report. */
   readonly isolation?: Isolation
+  /** Versions or digests, by name, of programs outside of this one that its worlds run in: equal on every machine of a run. */
+  readonly madeOf?: Readonly<Record<string, string>>
   /** Releases what it holds for all its worlds, such as pools and connections. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }

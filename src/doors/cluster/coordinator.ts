@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { type Answering, askUnlessStopped, type Call } from '../../base/core/call.ts'
-import { type TreeId, treeId } from '../../base/core/ids.ts'
+import { seatGroup, type TreeId, treeId } from '../../base/core/ids.ts'
 import type { Elsewhere, Returned, Work } from '../../run/run/elsewhere.ts'
+import { seatsOf } from '../../run/run/pipeline.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import type { Listen, WorkerStatus } from '../../run/watch/events.ts'
 import { type Batch, openBatch } from './batch.ts'
 import type { Database } from './database.ts'
-import { digestOf, packWork, unpackReturned } from './parcel.ts'
+import { brokenResult, digestOf, packWork, unpackReturned } from './parcel.ts'
 import { type Over, openPlacing, overChannel, type Placed, type Placing } from './placing.ts'
 import { type Announced, openRunRow, type RunRow } from './run-row.ts'
 
@@ -14,7 +15,7 @@ import { type Announced, openRunRow, type RunRow } from './run-row.ts'
 export interface CoordinatorOptions extends Announced {
   /** Names the run in the database; the same one goes on with what is there. */
   readonly run: string
-  readonly parts: Pick<RollParts, 'policy'>
+  readonly parts: Pick<RollParts, 'policy' | 'environment'>
   readonly tell: (line: string) => void
   /** Milliseconds on a clock that never runs backwards. */
   readonly clock?: () => number
@@ -31,8 +32,10 @@ const ahead = 2
 type Change =
   | ({ readonly kind: 'place' } & Placed)
   | { readonly kind: 'withdraw' | 'taken'; readonly id: string }
+  | { readonly kind: 'refuse'; readonly id: string; readonly reason: string }
 
 interface Waiting extends Answering<Returned> {
+  readonly work: Work
   readonly placed: Placed
 }
 
@@ -103,7 +106,7 @@ export class Coordinator implements Elsewhere {
     const id: string = treeId(work.group, work.member)
     return askUnlessStopped(call, answering => {
       const placed = { id, work: packWork(work), digest: digestOf(work, this.#version) }
-      this.#waiting.set(id, { placed, ...answering })
+      this.#waiting.set(id, { work, placed, ...answering })
       this.#strangers.delete(id)
       this.#changes.add({ kind: 'place', ...placed })
       return () => {
@@ -153,14 +156,17 @@ export class Coordinator implements Elsewhere {
     const ids = (kind: Change['kind']): readonly string[] =>
       changes.filter(change => change.kind === kind).map(({ id }) => id)
     const placed = changes.filter(change => change.kind === 'place')
+    const refused = changes.filter(change => change.kind === 'refuse')
     const [withdrawn, taken] = [ids('withdraw'), ids('taken')]
     await Promise.all([
       placed.length > 0 && this.#placing.place(placed),
       withdrawn.length > 0 && this.#placing.withdraw(withdrawn),
       taken.length > 0 && this.#placing.taken(taken),
+      ...refused.map(({ id, reason }) => this.#placing.refuse(id, reason)),
     ])
-    for (const id of taken) this.#inHand.delete(id)
-    if (taken.length > 0) this.#wake()
+    const free = [...taken, ...refused.map(({ id }) => id)]
+    for (const id of free) this.#inHand.delete(id)
+    if (free.length > 0) this.#wake()
   }
 
   /** Resolves at the next announcement or regular check. */
@@ -198,12 +204,17 @@ export class Coordinator implements Elsewhere {
     }
     // This result answers an older request of the same name; the new one will be placed in a moment.
     if (asked.placed.digest !== over.digest) return
-    this.#waiting.delete(over.id)
     this.#inHand.add(over.id)
     try {
-      asked.resolve(returnedOf(over))
+      const returned = returnedOf(over)
+      refuseOthers(returned, asked.work, this.#options.parts)
+      this.#waiting.delete(over.id)
+      asked.resolve(returned)
     } catch (error) {
-      asked.reject(error)
+      // It costs this attempt a try, and nothing else.
+      const reason = (error as Error).message
+      this.#options.tell(`${over.id} is made again: ${reason}`)
+      this.#changes.add({ kind: 'refuse', id: over.id, reason })
     }
   }
 
@@ -232,7 +243,6 @@ export class Coordinator implements Elsewhere {
   async #look(): Promise<void> {
     const stall = await this.#stall()
     const reaped = await this.#placing.reap(this.#database.contact(), stall)
-    if (reaped.length > 0) await this.#placing.announce()
     for (const { id, state } of reaped) {
       if (state === 'failed') this.#options.tell(`${id} is given up: whoever rolled it died`)
     }
@@ -249,6 +259,19 @@ export class Coordinator implements Elsewhere {
     this.#told.add(line)
     this.#options.tell(line)
   }
+}
+
+/** Throws if a result is not that of the attempt that was asked for. */
+function refuseOthers(
+  returned: Returned,
+  { group, member }: Work,
+  parts: Pick<RollParts, 'environment'>,
+): void {
+  if (returned.kind !== 'made') return
+  const asked = seatsOf(parts).map(seat => treeId(seatGroup(group, seat), member))
+  const got = returned.trees.map(({ id }) => id)
+  if (got.length === asked.length && asked.every(id => got.includes(id))) return
+  throw brokenResult(`it is that of ${got.join(', ') || 'no attempt'}`)
 }
 
 /** What became of an attempt that is over. */

@@ -6,9 +6,9 @@ import { describeCause } from '../../base/core/failure.ts'
 import { withoutSecrets } from '../../base/core/process/secrets.ts'
 import { loadDriver } from './peers.ts'
 
-/** The database of a cluster. While it restarts or cannot be reached, queries wait. */
+/** The database of a cluster. While it restarts, cannot be reached or has no room, queries wait. */
 export interface Database extends AsyncDisposable {
-  /** Runs one statement, again and again while the server cannot be reached. */
+  /** Runs one statement, again and again while the server cannot be reached or has no room. */
   query<Row>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
   /** Listens to announcements; the payload is `undefined` if some may have been missed. */
   listen(channel: string, heard: (payload: string | undefined) => void): Promise<void>
@@ -39,6 +39,8 @@ const waitFor = async (milliseconds: number, signal: AbortSignal): Promise<void>
 const lastSeconds = 5
 /** Seconds in which connections are closed in order. */
 const closeSeconds = 2
+/** Seconds between two lines about a server that cannot go on. */
+const betweenRefusals = 60
 
 /** Opens a database and waits for a first answer, so that a wrong address fails at once. */
 export async function openDatabase(
@@ -116,6 +118,7 @@ function openWaiting(
 ) {
   let since = clock()
   let state: 'unknown' | 'here' | 'away' = 'unknown'
+  let refusedAt = Number.NEGATIVE_INFINITY
   const end = whenAborted(signal, () => {
     if (state !== 'here') giveUp()
   })
@@ -140,6 +143,12 @@ function openWaiting(
         )
       state = 'away'
       if (signal.aborted) giveUp()
+    },
+    /** It is there, but cannot do this now: others of its statements may go through, so that it is told seldom. */
+    refused(error: unknown): void {
+      if (clock() - refusedAt < betweenRefusals * 1000) return
+      refusedAt = clock()
+      tell(`the database cannot go on (${plainError(error).message}); waiting until it can`)
     },
     /** The result of a request, which is not waited for much longer once the signal has aborted. */
     async bound<T>(asked: Promise<T>): Promise<T> {
@@ -179,9 +188,11 @@ function openQuery(
         waiting.answered()
         return rows as Row[]
       } catch (error) {
-        if (closing.aborted || !isAway(error)) throw plainError(error)
+        const passing = passingOf(error)
+        if (closing.aborted || !passing) throw plainError(error)
         if (clock() - started > patience * 1000) throw plainError(error)
-        waiting.failed(error)
+        if (passing === 'away') waiting.failed(error)
+        else waiting.refused(error)
         await pause(apart, closing)
       }
     }
@@ -247,15 +258,20 @@ function openListening(
   }
 }
 
-/** Errors after which trying again helps: shutdown, start-up, too many clients, a replica, broken connections, deadlocks. */
-const passing =
-  /^(?:57P0|08|25006|53300|40001|40P01|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND)/
+/** Errors of a server that is away: it shuts down or starts, is a replica, or connections break. */
+const away = /^(?:57P0|08|25006|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND)/
+/** Errors of a server that is there and cannot do it now: no room on its disk, no memory, no connection left, a deadlock. */
+const overloaded = /^(?:53|57|40001|40P01)/
 const broken = /Connection terminated|timeout|Client has encountered|not queryable/i
 
-function isAway(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.some(isAway)
+/** Why trying again helps; undefined if it does not. */
+function passingOf(error: unknown): 'away' | 'overloaded' | undefined {
+  if (error instanceof AggregateError) {
+    return error.errors.map(passingOf).find(each => each !== undefined)
+  }
   const { code = '', message = '' } = error as NodeJS.ErrnoException
-  return passing.test(code) || broken.test(message)
+  if (away.test(code) || broken.test(message)) return 'away'
+  return overloaded.test(code) ? 'overloaded' : undefined
 }
 
 /** What the driver says, without secrets and in words. */

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Elsewhere } from '../../run/run/elsewhere.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
+import { printOpened } from '../../run/run/served/opened-print.ts'
 import { readManifest } from '../../run/store/run-folder.ts'
 import { connectionOf, type readAddress } from './address.ts'
 import type { Coordinator } from './coordinator.ts'
@@ -10,6 +11,7 @@ import { type Database, openDatabase } from './database.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { type LocalCluster, openLocal } from './local.ts'
 import { runIdFile } from './local-folder.ts'
+import { isLed } from './run-row.ts'
 import { migrate, sweep } from './schema.ts'
 
 /** Where a cluster is, and what of the run its workers and its coordinator need. */
@@ -74,13 +76,11 @@ function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposab
   const enter = async () => {
     opened ??= runIdIn(out).then(async run => {
       const { Coordinator } = await import('./coordinator.ts')
-      const name = out === undefined ? run : basename(out)
-      const fingerprint = fingerprintOf(config)
       return await new Coordinator(database, {
         run,
-        name,
-        config,
-        fingerprint,
+        name: out === undefined ? run : basename(out),
+        config: { settings: config, today: (parts.today ?? new Date()).toISOString() },
+        fingerprint: { code: fingerprintOf(config), opened: printOpened(parts) },
         parts,
         tell,
       }).enter()
@@ -91,6 +91,10 @@ function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposab
   return {
     get room() {
       return inner?.room ?? 0
+    },
+    async isLed() {
+      const run = out === undefined ? undefined : await knownRun(out)
+      return run === undefined ? undefined : await isLed(database, run)
     },
     watch(listen) {
       let stop: (() => void) | undefined
@@ -135,14 +139,19 @@ async function isOver(out: string | undefined): Promise<boolean> {
 /** The name of a run in the database, which its folder remembers. */
 async function runIdIn(out: string | undefined): Promise<string> {
   if (out === undefined) return randomUUID()
-  const path = runIdFile(out)
-  try {
-    const { run } = JSON.parse(await readFile(path, 'utf8')) as { readonly run: string }
-    if (typeof run === 'string') return run
-  } catch {
-    // A new run has none.
-  }
+  const known = await knownRun(out)
+  if (known !== undefined) return known
   const run = randomUUID()
-  await writeFile(path, `${JSON.stringify({ run })}\n`)
+  await writeFile(runIdFile(out), `${JSON.stringify({ run })}\n`)
   return run
+}
+
+/** A new run has no name yet. */
+async function knownRun(out: string): Promise<string | undefined> {
+  try {
+    const { run } = JSON.parse(await readFile(runIdFile(out), 'utf8')) as { readonly run: unknown }
+    return typeof run === 'string' ? run : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { describeCause } from '../../base/core/failure.ts'
 import { withoutSecrets } from '../../base/core/process/secrets.ts'
 import { startTimer } from '../../base/core/process/timer.ts'
@@ -20,15 +21,17 @@ export class LeasedAttempts {
   readonly counts = { done: 0, refused: 0, sampled: 0 }
   readonly #leasing: () => Leasing
   readonly #onFree: () => void
+  readonly #tell: (line: string) => void
   readonly #held = new Map<string, Held & { readonly done: Promise<void> }>()
   #claiming = 0
   /** The lease of an attempt that must be made alone, because earlier makers of it died. */
   #suspect: string | undefined
 
   /** `onFree` is called whenever there is room for more. */
-  constructor(leasing: () => Leasing, onFree: () => void) {
+  constructor(leasing: () => Leasing, onFree: () => void, tell: (line: string) => void) {
     this.#leasing = leasing
     this.#onFree = onFree
+    this.#tell = tell
   }
 
   get size(): number {
@@ -51,9 +54,17 @@ export class LeasedAttempts {
     return [...this.#held.values()].filter(({ leased }) => leased.run === run).length
   }
 
-  /** Takes attempts of a run on; gives how many there were. */
-  async claim(run: string, most: number, served: ServedRun): Promise<number> {
-    return await this.#take(served, leasing => leasing.claim(run, most))
+  /**
+   * Takes attempts of a run on; gives whether there may be more. Where there were too few, the worker asks
+   * to be woken and looks again: what came in between would wake nobody.
+   */
+  async claim(run: string, most: number, served: ServedRun): Promise<boolean> {
+    const claim = (count: number): Promise<number> =>
+      this.#take(served, leasing => leasing.claim(run, count))
+    const first = await claim(most)
+    if (first === most) return true
+    await this.#leasing().want(run, most - first)
+    return first + (await claim(most - first)) === most
   }
 
   /**
@@ -125,7 +136,9 @@ export class LeasedAttempts {
     const call = { signal: stop.signal, making: leased.lease }
     try {
       const made = await served.make(unpackWork(leased.work), call)
-      if (await leasing.finish(leased, packServed(made))) {
+      const bytes = packServed(made)
+      if (bytes.length > mostBytes) throw new Error(tooLarge(bytes.length))
+      if (await this.#write({ leased, stop, leasing }, bytes)) {
         this.counts.done++
         this.counts.sampled += sampledIn(made)
       } else this.counts.refused++
@@ -138,4 +151,24 @@ export class LeasedAttempts {
       this.#onFree()
     }
   }
+
+  /** Writes a result, again and again while it is still asked for: that it cannot be written is nobody's try. */
+  async #write({ leased, stop, leasing }: Held, bytes: Buffer): Promise<boolean> {
+    for (let apart = 0.1; ; apart = Math.min(30, apart * 2)) {
+      try {
+        return await leasing.finish(leased, bytes)
+      } catch (error) {
+        stop.signal.throwIfAborted()
+        this.#tell(`the result of ${leased.id} is not written yet: ${describeCause(error)}`)
+        await wait(apart * 1000, undefined, { signal: stop.signal })
+      }
+    }
+  }
+}
+
+/** The largest result that is sent: PostgreSQL takes no value of a gigabyte. */
+const mostBytes = 1 << 29
+
+function tooLarge(bytes: number): string {
+  return `its result of ${Math.ceil(bytes / 1e6)} MB is larger than a database takes (${mostBytes >> 20} MiB)`
 }

@@ -1,7 +1,8 @@
 import { mostTries, suspectAfter } from '../../run/run/served/tries.ts'
 import { type Batch, openBatch } from './batch.ts'
 import type { Database } from './database.ts'
-import { joined, moreWork, overChannel, quickly, workChannel } from './placing.ts'
+import { joined, moreChannel, overChannel, quickly } from './placing.ts'
+import type { RunConfig, RunPrint } from './run-row.ts'
 
 /** An attempt that a worker holds, under a number that nobody else is ever given. */
 export interface Leased {
@@ -109,13 +110,29 @@ export class Leasing {
     )
   }
 
+  /** Announces more work for this worker alone. */
+  get channel(): string {
+    return moreChannel(this.#worker)
+  }
+
+  /** Asks to be woken when a run has more; what is claimed from now on is taken off that. */
+  async want(run: string, attempts: number): Promise<void> {
+    await this.#database.query(
+      `WITH ${quickly} UPDATE espalier.attendance SET wants = $3 FROM quick WHERE run = $1 AND worker = $2`,
+      [run, this.#worker, attempts],
+    )
+  }
+
   /** Claims the attempts that waited longest; skips rows that others have locked. */
   async claim(run: string, most: number, isSuspect = false): Promise<readonly Leased[]> {
     return await this.#database.query<Leased>(
       `WITH ${quickly}, next AS (
          SELECT id FROM espalier.attempt WHERE run = $1 AND state = 'waiting'
            AND (tries >= ${suspectAfter}) = $4
-         ORDER BY place LIMIT $2 FOR UPDATE SKIP LOCKED)
+         ORDER BY place LIMIT $2 FOR UPDATE SKIP LOCKED),
+       settled AS (
+         UPDATE espalier.attendance SET wants = greatest(0, wants - n) FROM (SELECT count(*) AS n FROM next) c
+         WHERE run = $1 AND worker = $3 AND wants > 0 AND n > 0)
        UPDATE espalier.attempt a
        SET state = 'leased', worker = $3, lease = nextval('espalier.lease'), tries = tries + 1
        FROM next, quick WHERE a.run = $1 AND a.id = next.id
@@ -136,7 +153,9 @@ export class Leasing {
       const taken = new Set(await this.#writeAll(results))
       for (const { leased, resolve } of results) resolve(taken.has(leased.lease))
     } catch (error) {
-      for (const { reject } of results) reject(error)
+      if (results.length === 1) results[0]!.reject(error)
+      // One that cannot be written keeps no other from it.
+      else for (const each of results) await this.#write([each])
     }
   }
 
@@ -171,8 +190,7 @@ export class Leasing {
          UPDATE espalier.attempt SET worker = NULL, lease = NULL, reason = $4,
            state = CASE WHEN tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
          WHERE run = $1 AND id = $2 AND lease = $3 AND state = 'leased' RETURNING state)
-       SELECT CASE state WHEN 'failed' THEN pg_notify($5, '')
-         ELSE pg_notify('${workChannel}', '${moreWork}' || $1) END FROM failed`,
+       SELECT CASE state WHEN 'failed' THEN pg_notify($5, '') ELSE espalier.wake($1, 1) END FROM failed`,
       [run, id, lease, reason, overChannel(run)],
     )
   }
@@ -183,7 +201,7 @@ export class Leasing {
       `WITH back AS (
          UPDATE espalier.attempt SET state = 'waiting', worker = NULL, lease = NULL, tries = tries - 1
          WHERE worker = $1 AND lease = ANY($2::bigint[]) AND state = 'leased' RETURNING run)
-       SELECT pg_notify('${workChannel}', '${moreWork}' || run) FROM (SELECT DISTINCT run FROM back) b`,
+       SELECT espalier.wake(run, count(*)) FROM back GROUP BY run`,
       [this.#worker, leases],
     )
   }
@@ -227,8 +245,8 @@ export class Leasing {
   /** What a run is rolled with. */
   async settingsOf(run: string) {
     const [row] = await this.#database.query<{
-      config: Record<string, unknown>
-      fingerprint: Record<string, string>
+      config: RunConfig
+      fingerprint: RunPrint
       name: string
     }>('SELECT name, config, fingerprint FROM espalier.run WHERE id = $1', [run])
     return row

@@ -71,9 +71,15 @@ export function unpackReturned(bytes: Buffer): Returned {
     checkFrame(bytes, 0)
     return readReturned(bytes)
   } catch (cause) {
-    const told = `the result of an attempt in the cluster's database is broken: ${(cause as Error).message}`
-    throw new Error(told, { cause })
+    throw brokenResult((cause as Error).message, cause)
   }
+}
+
+/** What is said of a result that cannot be taken. */
+export function brokenResult(why: string, cause?: unknown): Error {
+  return new Error(`the result of an attempt in the cluster's database is broken: ${why}`, {
+    cause,
+  })
 }
 
 function readReturned(bytes: Buffer): Returned {

@@ -1,10 +1,10 @@
 import { mostTries } from '../../run/run/served/tries.ts'
 import type { Database } from './database.ts'
 
-/** Announces to every worker that a run has changed, or by `moreWork` that it has work. */
+/** Announces to every worker that a run has changed. */
 export const workChannel = 'espalier_work'
-/** Prefix of the payload for a run that has more work and did not change in any other way. */
-export const moreWork = 'more '
+/** Announces to one worker that a run, named by the payload, has work for it. */
+export const moreChannel = (worker: string): string => `${workChannel}_${worker}`
 /** Announces to the coordinator of a run that something of it is over. */
 export const overChannel = (run: string): string => `espalier_over_${run}`
 
@@ -30,9 +30,6 @@ export interface Over {
  */
 export const quickly = "quick AS (SELECT set_config('synchronous_commit', 'off', true))"
 
-/** If fewer attempts than this wait, workers may be idle and are woken. */
-const few = 64
-
 /** What a coordinator asks the database for, of one run. */
 export type Placing = ReturnType<typeof openPlacing>
 
@@ -41,7 +38,7 @@ export function openPlacing(database: Database, run: string) {
   return {
     /**
      * Puts attempts on the queue. One that is there already stays as it is, result included, unless its
-     * digest differs. Workers are woken if few were waiting.
+     * digest differs. As many workers are woken as attempts were put there, of those that want some.
      */
     async place(placed: readonly Placed[]): Promise<void> {
       const { bytes, starts, sizes } = joined(placed.map(({ work }) => work))
@@ -52,18 +49,9 @@ export function openPlacing(database: Database, run: string) {
            FROM unnest($2::text[], $4::integer[], $5::integer[], $6::text[]) AS p (id, start, size, digest)
            ON CONFLICT (run, id) DO UPDATE SET work = excluded.work, digest = excluded.digest,
              state = 'waiting', worker = NULL, lease = NULL, tries = 0, reason = NULL, result = NULL
-           WHERE attempt.digest <> excluded.digest)
-         SELECT pg_notify($7, '${moreWork}' || $1) FROM quick WHERE NOT EXISTS (
-           SELECT 1 FROM espalier.attempt WHERE run = $1 AND state = 'waiting' OFFSET ${few})`,
-        [
-          run,
-          placed.map(({ id }) => id),
-          bytes,
-          starts,
-          sizes,
-          placed.map(({ digest }) => digest),
-          workChannel,
-        ],
+           WHERE attempt.digest <> excluded.digest RETURNING 1)
+         SELECT espalier.wake($1, n) FROM (SELECT count(*) AS n FROM placed) p WHERE n > 0`,
+        [run, placed.map(({ id }) => id), bytes, starts, sizes, placed.map(({ digest }) => digest)],
       )
     },
     /** Finished attempts, except those the coordinator already holds. */
@@ -80,6 +68,17 @@ export function openPlacing(database: Database, run: string) {
       await database.query(
         `WITH ${quickly} DELETE FROM espalier.attempt USING quick WHERE run = $1 AND id = ANY($2::text[])`,
         [run, ids],
+      )
+    },
+    /** Puts back what has a result that cannot be taken; it counts as a try. */
+    async refuse(id: string, reason: string): Promise<void> {
+      await database.query(
+        `WITH back AS (
+           UPDATE espalier.attempt SET worker = NULL, lease = NULL, result = NULL, reason = $3,
+             state = CASE WHEN tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
+           WHERE run = $1 AND id = $2 AND state = 'done' RETURNING state)
+         SELECT espalier.wake($1, 1) FROM back WHERE state = 'waiting'`,
+        [run, id, reason],
       )
     },
     /** Withdraws unfinished attempts, and tells the workers that roll them. */
@@ -108,19 +107,18 @@ export function openPlacing(database: Database, run: string) {
         [contact, stall],
       )
       return await database.query(
-        `UPDATE espalier.attempt a SET worker = NULL, lease = NULL,
-           state = CASE WHEN a.tries >= $2 THEN 'failed' ELSE 'waiting' END,
-           reason = format('%s workers died or were cut off while they rolled it, the last one on %s', a.tries,
-             coalesce((SELECT w.host FROM espalier.worker w WHERE w.id = a.worker), 'a machine that is gone'))
-         WHERE a.run = $1 AND a.state = 'leased'
-           AND NOT EXISTS (SELECT 1 FROM espalier.worker w WHERE w.id = a.worker AND NOT w.lost)
-         RETURNING a.id, a.state`,
+        `WITH back AS (
+           UPDATE espalier.attempt a SET worker = NULL, lease = NULL,
+             state = CASE WHEN a.tries >= $2 THEN 'failed' ELSE 'waiting' END,
+             reason = format('%s workers died or were cut off while they rolled it, the last one on %s', a.tries,
+               coalesce((SELECT w.host FROM espalier.worker w WHERE w.id = a.worker), 'a machine that is gone'))
+           WHERE a.run = $1 AND a.state = 'leased'
+             AND NOT EXISTS (SELECT 1 FROM espalier.worker w WHERE w.id = a.worker AND NOT w.lost)
+           RETURNING a.id, a.state),
+         woken AS (SELECT espalier.wake($1, n) FROM (SELECT count(*) AS n FROM back) b WHERE n > 0)
+         SELECT id, state FROM back, (SELECT count(*) FROM woken) w`,
         [run, mostTries],
       )
-    },
-    /** Says that there is more work: what lost workers had waits again. */
-    async announce(): Promise<void> {
-      await database.query('SELECT pg_notify($1, $2)', [workChannel, `${moreWork}${run}`])
     },
   }
 }

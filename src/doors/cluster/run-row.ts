@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { WorkerStatus } from '../../run/watch/events.ts'
 import type { Database } from './database.ts'
 import type { Fingerprint } from './fingerprint.ts'
@@ -6,8 +7,55 @@ import { workChannel } from './placing.ts'
 /** What a coordinator announces of its run. */
 export interface Announced {
   readonly name: string
-  readonly config: object
-  readonly fingerprint: Fingerprint
+  readonly config: RunConfig
+  readonly fingerprint: RunPrint
+}
+
+/** What workers open a run with. */
+export interface RunConfig {
+  readonly settings: Readonly<Record<string, unknown>>
+  /** The date that chat templates write. */
+  readonly today: string
+}
+
+/** What must be equal on every machine: what a run is opened from, and what is seen of it once it is open. */
+export interface RunPrint {
+  readonly code: Fingerprint
+  readonly opened: Fingerprint
+}
+
+/** A coordinator that gives no sign of life for so many milliseconds is dead: it gives one every second. */
+const silence = 15_000
+
+const steadyClock = {
+  now: () => performance.now(),
+  wait: (milliseconds: number) => wait(milliseconds),
+}
+
+/**
+ * Whether a coordinator leads a run: its sign of life moves while it is watched, by the clock of whoever watches.
+ * Undefined if the run is not known here.
+ */
+export async function isLed(
+  database: Database,
+  run: string,
+  { now, wait } = steadyClock,
+): Promise<boolean | undefined> {
+  const look = async (): Promise<string | undefined> => {
+    const [row] = await database.query<{ seen: string }>(
+      "SELECT CASE state WHEN 'rolling' THEN seen::text ELSE '' END AS seen FROM espalier.run WHERE id = $1",
+      [run],
+    )
+    return row?.seen
+  }
+  const first = await look()
+  if (first === undefined) return undefined
+  const begun = now()
+  while (first !== '' && now() - begun < silence) {
+    await wait(silence / 15)
+    if ((await look()) !== first) return true
+  }
+  return false
 }
 
 /** Opens the row of a run, which workers find it by. */

@@ -12,6 +12,7 @@ import {
 } from '../../run/settings/settings.ts'
 import { differences, type Fingerprint, fingerprintOf } from './fingerprint.ts'
 import type { Leasing, RunState } from './leasing.ts'
+import type { RunConfig, RunPrint } from './run-row.ts'
 
 interface Known {
   readonly opening: Promise<ServedRun | undefined>
@@ -102,21 +103,33 @@ export class RunsServed implements AsyncDisposable {
   }
 }
 
-/** Opens a run where code and settings are what its coordinator has. */
+/** Opens a run if code, files and settings are what its coordinator has, and so is what is opened from them. */
 async function openRun(
-  config: Readonly<Record<string, unknown>>,
-  there: Fingerprint,
+  { settings, today }: RunConfig,
+  there: RunPrint,
   serving: Serving,
 ): Promise<ServedRun> {
-  const input = checkSettings(config, 'the settings of the run') as SettingsInput
-  const different = differences(there, fingerprintOf(input))
-  if (different.length > 0) throw new Error(`versions differ: ${different.join('; ')}`)
+  const input = checkSettings(settings, 'the settings of the run') as SettingsInput
+  refuseDifferent(there.code, fingerprintOf(input))
   const values = withDefaults(input)
-  return await openServedRun(needed(values, 'environment'), rollOptionsOf(values), {
+  const options = { ...rollOptionsOf(values), today: new Date(today) }
+  const served = await openServedRun(needed(values, 'environment'), options, {
     ...serving,
     concurrency: widthOf(values, serving.concurrency),
     onUpdate: values.onUpdate,
   })
+  try {
+    refuseDifferent(there.opened, served.print)
+    return served
+  } catch (error) {
+    await served[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+function refuseDifferent(there: Fingerprint, here: Fingerprint): void {
+  const different = differences(there, here)
+  if (different.length > 0) throw new Error(`it is not the same here: ${different.join('; ')}`)
 }
 
 /** A worker's own width, and the lanes that the run narrows. */

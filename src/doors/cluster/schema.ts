@@ -59,6 +59,21 @@ const migrations: readonly string[] = [
   CREATE INDEX attempt_over ON espalier.attempt (run, place) WHERE state IN ('done', 'failed');
   `,
   'ALTER TABLE espalier.attempt ADD COLUMN forgiven integer NOT NULL DEFAULT 0',
+  // A worker that found too little wants so much more, and is woken by its own channel once there is some.
+  `
+  ALTER TABLE espalier.attendance ADD COLUMN wants integer NOT NULL DEFAULT 0;
+  CREATE INDEX attendance_hungry ON espalier.attendance (run) WHERE wants > 0;
+  CREATE FUNCTION espalier.wake(of_run text, most bigint) RETURNS void LANGUAGE sql AS $wake$
+    WITH hungry AS (
+      SELECT t.worker FROM espalier.attendance t JOIN espalier.worker w ON w.id = t.worker
+      WHERE t.run = of_run AND t.wants > 0 AND t.refusal IS NULL AND NOT w.lost AND NOT w.leaving
+      ORDER BY t.wants DESC LIMIT most FOR UPDATE OF t),
+    woken AS (
+      UPDATE espalier.attendance t SET wants = 0 FROM hungry
+      WHERE t.run = of_run AND t.worker = hungry.worker RETURNING t.worker)
+    SELECT pg_notify('espalier_work_' || worker, of_run) FROM woken
+  $wake$;
+  `,
 ]
 
 /** The version of the schema that this program knows. */

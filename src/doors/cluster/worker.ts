@@ -4,7 +4,7 @@ import type { ServedRun } from '../../run/run/served/served-run.ts'
 import type { Database } from './database.ts'
 import { LeasedAttempts } from './leased-attempts.ts'
 import { Leasing, type RunState } from './leasing.ts'
-import { moreWork, workChannel } from './placing.ts'
+import { workChannel } from './placing.ts'
 import { RunsServed } from './runs-served.ts'
 
 /** How a worker works. */
@@ -61,7 +61,7 @@ class Worker {
     this.#options = { lease: 30, grace: 30, ...options }
     this.#leasing = new Leasing(database, randomUUID())
     const now = (): Leasing => this.#leasing
-    this.#attempts = new LeasedAttempts(now, () => this.#wake())
+    this.#attempts = new LeasedAttempts(now, () => this.#wake(), options.tell)
     this.#runs = new RunsServed(now, options)
   }
 
@@ -77,7 +77,8 @@ class Worker {
 
   async run(): Promise<void> {
     const { signal, lease, grace } = this.#options
-    await this.#database.listen(workChannel, announced => this.#hear(announced))
+    await this.#database.listen(workChannel, () => this.#hearOfRuns())
+    await this.#listen()
     const beats = setInterval(() => this.#beat(), (lease * 1000) / 3)
     signal.addEventListener('abort', () => this.#wake())
     try {
@@ -96,13 +97,21 @@ class Worker {
     }
   }
 
-  #hear(announced: string | undefined): void {
-    const run = announced?.startsWith(moreWork) ? announced.slice(moreWork.length) : undefined
-    const known = this.#open.find(({ state }) => state.id === run)
-    if (known) known.hasWork = true
-    else this.#isStale = true
-    if (run === undefined) void this.#attempts.compare().catch(error => this.#fail(error))
+  /** A run has changed, or announcements were missed. */
+  #hearOfRuns(): void {
+    this.#isStale = true
+    void this.#attempts.compare().catch(error => this.#fail(error))
     this.#wake()
+  }
+
+  /** Listens for work that is meant for this worker, under its name. */
+  async #listen(): Promise<void> {
+    await this.#database.listen(this.#leasing.channel, run => {
+      const known = this.#open.find(({ state }) => state.id === run)
+      if (known) known.hasWork = true
+      else this.#isStale = true
+      this.#wake()
+    })
   }
 
   /** Looks at the queue, takes what there is room for, and waits until there is something new. */
@@ -159,8 +168,8 @@ class Worker {
       const share = Math.ceil(free / (ordered.length - index))
       if (share <= 0) continue
       each.hasWork = false
-      const claimed = await this.#attempts.claim(each.state.id, share, each.served)
-      if (claimed === share) each.hasWork = true
+      // More may be announced meanwhile.
+      if (await this.#attempts.claim(each.state.id, share, each.served)) each.hasWork = true
     }
   }
 
@@ -187,6 +196,7 @@ class Worker {
     const held = this.#attempts.dropAll('the lease was lost')
     this.#leasing = new Leasing(this.#database, randomUUID())
     await this.enter()
+    await this.#listen()
     await this.#leasing.forgive(held)
     await this.#runs.attendAgain()
   }

@@ -22,6 +22,7 @@ export function mixEnvironments(ingredients: readonly Ingredient[]): Environment
     ingredients.find(({ name }) => name === environment)!.environment
   const isolated = ingredients.find(({ environment }) => environment.isolation)
   const splits = commonSplits(ingredients)
+  const madeOf = Object.assign({}, ...ingredients.map(({ environment }) => environment.madeOf))
   return {
     name: ingredients.map(({ name }) => name).join(' + '),
     mixed: ingredients.map(({ name, weight }) => ({ name, weight })),
@@ -30,6 +31,7 @@ export function mixEnvironments(ingredients: readonly Ingredient[]): Environment
     reward: mixRewards(ingredients),
     taskKey: task => `${task.data.environment}/${find(task).taskKey?.(own(task)) ?? keyOf(task)}`,
     ...(isolated?.environment.isolation && { isolation: isolated.environment.isolation }),
+    madeOf,
     ...(splits.length > 0 && { splits: splits as [string, ...string[]] }),
     ...(ingredients.every(({ environment }) => environment.makeTasks) && {
       makeTasks: options => makeMixed(ingredients, options),

@@ -110,6 +110,8 @@ export interface Elsewhere {
   readonly isOpen?: boolean
   /** Attempts that may be there at one time, waiting ones included. */
   readonly room: number
+  /** Whether another process leads this run there; undefined if that is not known. @default not known */
+  isLed?(): Promise<boolean | undefined>
   /** Reports the workers there regularly, and whenever `room` has changed. */
   watch(listen: Listen): () => void
   /**

@@ -26,6 +26,7 @@ import { openPrompted } from '../settings/open-prompt.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
+import { readManifest } from '../store/run-folder.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { openSignals, type Signals } from '../watch/signals.ts'
 import { RunStoppedError } from '../watch/stopped.ts'
@@ -64,9 +65,10 @@ export interface PartsOptions extends RollOptions {
 export async function openRollParts<Data>(
   environment: Environment<Data> | string,
   tasks: TaskSource<Data> | undefined,
-  options: PartsOptions,
+  given: PartsOptions,
 ): Promise<OpenedParts<Data>> {
-  checkRolling(environment, options.out)
+  checkRolling(environment, given.out)
+  const options = { ...given, today: await beginOf(given) }
   const plain = await openPlainParts(environment, tasks, options)
   const { isolation } = plain.environment
   if (isolation) options.tell?.(isolationLine(isolation))
@@ -129,6 +131,12 @@ export async function openRollParts<Data>(
     await close()
     throw error
   }
+}
+
+/** When the run began, which another day may go on with: templates that write the date write this one. */
+async function beginOf({ today, resumes, out }: PartsOptions): Promise<Date> {
+  if (today || !resumes || out === undefined) return today ?? new Date()
+  return new Date((await readManifest(out)).started)
 }
 
 /** The options that are no parts of their own. */

@@ -90,7 +90,7 @@ export interface OpenRun extends AsyncDisposable {
   fail(error: unknown): void
 }
 
-type OpenRunPart = 'policy' | 'budget' | 'listen' | 'signal'
+type OpenRunPart = 'policy' | 'budget' | 'listen' | 'signal' | 'elsewhere'
 
 /** Makes a run folder, or opens one that was interrupted, for one writer. */
 export async function openRun(
@@ -100,6 +100,7 @@ export async function openRun(
     budget,
     listen,
     signal,
+    elsewhere,
   }: Pick<RollParts<never>, OpenRunPart> & {
     readonly environment: Pick<Environment, 'isolation' | 'seats'>
   },
@@ -115,7 +116,7 @@ export async function openRun(
   }
   const isNew = !resumes && (await isEmptyFolder(out))
   const lock = resumes ? undefined : await createRun(out, fresh)
-  const opened = await openRunWriter(out, lock)
+  const opened = await openRunWriter(out, lock, elsewhere?.isLed)
   const writer = await withSinksOf({ ...record, seats }, record.disk?.patient(opened) ?? opened)
   try {
     const before = resumes ? await readFinished(record, seats) : undefined

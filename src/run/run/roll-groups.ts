@@ -57,6 +57,7 @@ type SameOption =
   | 'instruments'
   | 'budget'
   | 'adaptive'
+  | 'today'
 
 /** Everything `rollGroups` needs, opened. */
 export interface RollParts<Data = unknown> extends QuotaOptions, Pick<RollOptions, SameOption> {

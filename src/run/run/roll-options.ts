@@ -74,6 +74,8 @@ export interface RunOptions {
   readonly instruments?: readonly Instrument[]
   /** Stops the run; what a run folder holds can be resumed. */
   readonly signal?: AbortSignal
+  /** The date that chat templates write. @default that on which the run began */
+  readonly today?: Date
   /** Goes on with the run that `out` holds. @default false */
   readonly resumes?: boolean
   /** What of that run is rolled again although it ended. @default nothing */

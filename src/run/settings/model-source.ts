@@ -31,7 +31,7 @@ export async function openRenderer(
 ): Promise<ModelRenderer> {
   const { offline = false, hub, tell, ...rest } = options
   const folder = await findModel(model, { offline, ...(hub && { hub }), ...(tell && { tell }) })
-  // One date for the whole run, so that templates always write the same one.
+  // One date for all that it renders, so that templates always write the same one.
   const today = new Date()
   // Templates and parsers are a third of the program; servers are greeted before they are loaded.
   const { createRenderer } = await import('@espalier/text/chat')
@@ -46,19 +46,22 @@ export interface RenderingOptions extends Omit<ModelSourceOptions, 'tell'> {
   readonly toolInstruction?: RendererOptions['toolInstruction'] | undefined
   readonly toolFormat?: string | undefined
   readonly reasoningFormat?: string | undefined
+  /** The date that chat templates write. @default that on which the run began */
+  readonly today?: Date | undefined
 }
 
 /** The options of a run that say how its model folder is found and used. */
 export function rendererSettings(
   options: RenderingOptions,
 ): Partial<RendererOptions> & ModelSourceOptions {
-  const { toolInstruction, toolFormat, reasoningFormat } = options
+  const { toolInstruction, toolFormat, reasoningFormat, today } = options
   const { history = defaults.history, hub = defaults.hub, offline = defaults.offline } = options
   return {
     history,
     markers: options.markers ?? defaults.markers,
     templateVariables: options.templateVariables ?? defaults.templateVariables,
     ...(toolInstruction && { toolInstruction }),
+    ...(today && { clock: () => today }),
     // Names that no parser has are refused by the renderer, which knows them all.
     ...(toolFormat !== undefined && { toolFormat: toolFormat as ToolFormat }),
     ...(reasoningFormat !== undefined && { reasoningFormat: reasoningFormat as ReasoningFormat }),

@@ -113,6 +113,7 @@ export const otherOptions = {
     'one thread',
   ),
   signal: option({ wanted: 'an AbortSignal', fits: value => has(value, 'aborted') }, everybody),
+  today: option({ wanted: 'a Date', fits: value => value instanceof Date }, everybody, 'threads'),
   resumes: option(aSwitch, ['roll', 'evaluate', 'train']),
   retry: option({ wanted: "'failed'", fits: value => value === 'failed' }, [
     'roll',

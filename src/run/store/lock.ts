@@ -38,6 +38,9 @@ const betweenBeats = 5000
 /** A holder elsewhere that does not beat for so many milliseconds of the reader's own clock is dead. */
 const silence = 30_000
 
+/** Says whether the holder of a lock lives, where somebody else knows; undefined if nobody does. */
+export type IsLed = () => Promise<boolean | undefined>
+
 /**
  * Makes sure that one process writes; a lock whose process is gone is taken over.
  *
@@ -47,9 +50,14 @@ const silence = 30_000
  * too, its own identity gives the next name. Who holds the lock is at the end of that chain.
  *
  * Of a holder whose process cannot be asked for, in another container or on another machine, the beats are
- * watched: it counts them in its lock. No clock is compared with another machine's.
+ * watched: it counts them in its lock. No clock is compared with another machine's. Whoever has a better witness
+ * names it: another machine may see what is written to a shared disk late.
  */
-export async function lockFile(path: string, clock = systemClock): Promise<HeldLock> {
+export async function lockFile(
+  path: string,
+  clock = systemClock,
+  isLed: IsLed = async () => undefined,
+): Promise<HeldLock> {
   const draft = `${path}.${randomUUID()}`
   try {
     const identity = identityText({ ...(await thisProcess()), id: randomUUID() })
@@ -57,7 +65,7 @@ export async function lockFile(path: string, clock = systemClock): Promise<HeldL
     for (;;) {
       const chain = await readChain(path)
       const end = chain.at(-1)
-      if (end) await refuseLiving(path, end, clock)
+      if (end) await refuseLiving(path, end, { clock, isLed })
       const place = end ? nextPlace(path, end.text) : path
       if (!(await tryLink(draft, place))) continue
       if (!end || (await isStill(path, chain[0]!.text))) {
@@ -237,7 +245,11 @@ async function tryLink(draft: string, path: string): Promise<boolean> {
 /** Error codes of file systems without hard links. */
 const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
-async function refuseLiving(path: string, { place, text }: Held, clock: LockClock): Promise<void> {
+async function refuseLiving(
+  path: string,
+  { place, text }: Held,
+  { clock, isLed }: { readonly clock: LockClock; readonly isLed: IsLed },
+): Promise<void> {
   const owner = readOwner(text)
   if (!owner) {
     // Without links a lock exists before its text: wait until it has been written.
@@ -248,9 +260,8 @@ async function refuseLiving(path: string, { place, text }: Held, clock: LockCloc
     if (await isAlive(owner)) throw lockedBy(path, owner, 'near')
     return
   }
-  if (owner.beat === undefined || (await beats(place, text, clock))) {
-    throw lockedBy(path, owner, 'away')
-  }
+  const lives = (await isLed()) ?? (owner.beat === undefined || (await beats(place, text, clock)))
+  if (lives) throw lockedBy(path, owner, 'away')
 }
 
 /** Whether a holder that is not near beats, or gives its lock back, before its silence is over. */

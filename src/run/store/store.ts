@@ -22,7 +22,7 @@ import {
   type NotedTree,
   readContents,
 } from './journal-index.ts'
-import { type HeldLock, lockFile } from './lock.ts'
+import { type HeldLock, type IsLed, lockFile } from './lock.ts'
 import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
 import { isRun, readManifest, runPaths, sizeOf, writeManifest } from './run-folder.ts'
 import { treeFromFrame, treeToRunFrame } from './tree-frame.ts'
@@ -53,9 +53,16 @@ export interface RecordWriter extends RunWriter {
   writeRecord(record: GroupRecord): Promise<void>
 }
 
-/** Opens a run for writing; one process at a time, which may hold its lock already. */
-export async function openRunWriter(folder: string, held?: HeldLock): Promise<RecordWriter> {
-  const lock = held ?? (await lockFile(runPaths(folder).lock))
+/**
+ * Opens a run for writing; one process at a time, which may hold its lock already. `isLed` is asked for a holder
+ * elsewhere.
+ */
+export async function openRunWriter(
+  folder: string,
+  held?: HeldLock,
+  isLed?: IsLed,
+): Promise<RecordWriter> {
+  const lock = held ?? (await lockFile(runPaths(folder).lock, undefined, isLed))
   let journal: Journal
   try {
     await removeDrafts(folder)

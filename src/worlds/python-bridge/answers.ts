@@ -6,6 +6,7 @@ const about = z.object({
   protocol: z.literal(1),
   name: z.string().min(1),
   splits: z.record(z.string(), z.int().min(0)),
+  made: z.record(z.string(), z.string()),
 })
 
 /** A hosted package's description: how many tasks each split has, if it lists tasks. */

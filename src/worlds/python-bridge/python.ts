@@ -60,15 +60,16 @@ export async function openPython(options: PythonOptions): Promise<Environment<Ta
   })
   const read = readAbout(about)
   const worlds = new PythonWorlds(bridge, processes, process)
-  return environment<TaskData, ReturnReport>({
+  const made = environment<TaskData, ReturnReport>({
     name: read.name,
     task: taskData,
     open: call => openWorld(call, worlds),
     reward: { return: returnReward },
-    makeTasks: made => makeTasks(read, made),
+    makeTasks: asked => makeTasks(read, asked),
     splits: splitsOf(read),
     [Symbol.asyncDispose]: () => worlds[Symbol.asyncDispose](),
   })
+  return { ...made, madeOf: read.made }
 }
 
 function splitsOf({ splits }: About): readonly string[] {

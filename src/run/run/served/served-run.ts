@@ -17,6 +17,7 @@ import { openRollParts } from '../open-parts.ts'
 import type { OnUpdate } from '../pause.ts'
 import { gatherOptions, laneLimits, memberOptions, type RollParts } from '../roll-groups.ts'
 import type { RollOptions } from '../roll-options.ts'
+import { printOpened } from './opened-print.ts'
 import { makeServedWeights, type ServedWeights } from './served-weights.ts'
 
 /** The result of an attempt, wherever it was made. */
@@ -29,6 +30,8 @@ export interface ServedRun extends AsyncDisposable, Pick<ServedWeights, 'pause' 
    * then be made as if for the first time.
    */
   make(work: Work, call: ServedCall): Promise<Served>
+  /** What it was opened from, as everybody who serves the run must have it. */
+  readonly print: Readonly<Record<string, string>>
   /** Weighs the members of a group as the run is asked to. */
   weigh(header: GatherHeader, members: readonly (Scored | Unscored)[]): Group
 }
@@ -88,6 +91,7 @@ export async function openServedRun(
   const endpoints = openEndpoints(named, parts.policy)
   const weighing = gatherOptions(parts)
   return {
+    print: printOpened(parts),
     async make(work, call) {
       const events = retries.splice(0)
       const listen = (event: RunEvent): void => void events.push(event)
