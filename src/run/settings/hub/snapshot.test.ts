@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, statSync } from 'node:fs'
 import { mkdir, readdir, readFile, readlink, rm, truncate, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { until } from '../../../../test/until.ts'
 import { makeBar } from './find-weights.ts'
 import { findWeights, type Progress, readHubModel } from './snapshot.ts'
 
@@ -37,19 +38,26 @@ async function serve(answer: (request: IncomingMessage, response: ServerResponse
   return { url, asked, [Symbol.asyncDispose]: close }
 }
 
+/** The first download ends at this byte, once the client has kept something of it. */
+interface Cut {
+  readonly at: number
+  readonly isKept: () => boolean
+}
+
 /** The files of a model, as a hub describes and gives them; large ones lie on a server of their own. */
 async function openHub(
   files: Readonly<Record<string, Buffer>>,
-  { corrupt, cutAt, more = {} }: { corrupt?: Buffer; cutAt?: number; more?: object } = {},
+  { corrupt, cut, more = {} }: { corrupt?: Buffer; cut?: Cut; more?: object } = {},
 ) {
-  let cuts = cutAt === undefined ? 0 : 1
+  let cuts = cut ? 1 : 0
   const store = await serve((request, response) => {
     const bytes = corrupt ?? files[request.url!.slice(1)]!
     const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0)
     response.writeHead(from > 0 ? 206 : 200, { 'content-length': bytes.length - from })
-    if (cuts-- > 0)
-      response.write(bytes.subarray(0, cutAt), () => setImmediate(() => response.destroy()))
-    else response.end(bytes.subarray(from))
+    if (cut && cuts-- > 0) {
+      response.write(bytes.subarray(0, cut.at))
+      void until(cut.isKept).then(() => response.destroy())
+    } else response.end(bytes.subarray(from))
   })
   const siblings = Object.entries(files).map(([rfilename, bytes]) => ({
     ...{ rfilename, size: bytes.length, blobId: gitHash(bytes) },
@@ -143,7 +151,9 @@ describe('weights from a hub', () => {
   })
 
   it('go on where a download was cut off', async () => {
-    await using served = await openHub(folderFiles, { cutAt: 30_000 })
+    const part = cache('blobs', `${sha256(weights)}.incomplete`)
+    const isKept = () => (statSync(part, { throwIfNoEntry: false })?.size ?? 0) > 0
+    await using served = await openHub(folderFiles, { cut: { at: 30_000, isKept } })
     const folder = await find('owner/name', served.hub.url)
     expect(await readFile(join(folder, 'model.safetensors'))).toEqual(weights)
     const [first, second] = served.store.asked.map(({ range }) => range)
