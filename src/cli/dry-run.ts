@@ -19,7 +19,7 @@ export interface Beginning {
   run(rolled: Rolled, invocation: Invocation): Promise<number>
 }
 
-/** Claims a run folder and begins a run there; prints the plan of it where only that is wanted. */
+/** Claims a run folder and begins a run there; prints the plan of it if only that is wanted. */
 export async function beginOrPlan(
   resolved: ResolvedSettings,
   invocation: Invocation,

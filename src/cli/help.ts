@@ -109,7 +109,7 @@ function show(value: unknown): string {
 /** Where the words of a flag's line begin. */
 const column = 37
 
-/** Help for a terminal of so many columns: what a flag does stays beside it where there is room, and below it elsewhere. */
+/** Help for a terminal of so many columns: what a flag does stays beside it if there is room, and below it elsewhere. */
 export function folded(help: string, width = Number.POSITIVE_INFINITY): string {
   const lines = help.split('\n').flatMap(line => {
     const indent = line.startsWith('  --') && width >= 2 * column ? column : 6

@@ -53,7 +53,7 @@ export const doorFlags = {
 export const tokenVariable = (own: Readonly<Record<string, string | undefined>>): string =>
   own['token-variable'] ?? 'ESPALIER_TOKEN'
 
-/** What to put behind the URL of a door in an environment's name, where the door asks for a token. */
+/** What to put behind the URL of a door in an environment's name, if the door asks for a token. */
 export function keyOption(own: Readonly<Record<string, string | undefined>>): string {
   const variable = tokenVariable(own)
   return process.env[variable] ? `,key-variable=${variable}` : ''

@@ -64,7 +64,7 @@ function nextTry(
 /** The run that a checkpoint is of. */
 const runOf = (folder: string): string => folder.replace(/[\\/]checkpoints[\\/].*$/, '')
 
-/** The rate that a run had, or began with where it found itself. */
+/** The rate that a run had, or began with if it found itself. */
 const rateOf = ({ learningRate }: Settings): number =>
   learningRate === 'auto' ? 4e-4 : learningRate
 

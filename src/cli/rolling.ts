@@ -60,7 +60,7 @@ export function warnOfChat({ policy }: Settings, tell: (line: string) => void): 
   )
 }
 
-/** The cluster that makes the attempts, where settings name one. */
+/** The cluster that makes the attempts, if settings name one. */
 export function elsewhereOf(
   values: Settings,
   shown: { readonly out?: string; readonly tell: (line: string) => void },

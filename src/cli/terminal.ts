@@ -15,7 +15,7 @@ export interface Terminal {
   readonly isLive: boolean
   /** Whether stdout is a terminal that is to show colours; NO_COLOR turns them off. */
   readonly isColoured: boolean
-  /** Colours a text where colours are shown. */
+  /** Colours a text if colours are shown. */
   paint(colour: Colour, text: string): string
   readonly width: number
 }

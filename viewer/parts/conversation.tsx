@@ -4,7 +4,7 @@ import { formatCount, formatNumber, formatOutcome, formatSigned } from '../data/
 import { hrefTo } from '../data/route.ts'
 import { MessageView } from './message.tsx'
 
-/** The conversation in order, and what the policy was shown instead, where that differs. */
+/** The conversation in order, and what the policy was shown instead, if that differs. */
 export function Conversation({ name, trajectory }: { name: string; trajectory: TrajectoryAnswer }) {
   const { messages, turns, views, calls, outcome, id } = trajectory
   const turnAt = new Map(turns.map((turn, index) => [turn.messages, { turn, index }]))

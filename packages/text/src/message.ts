@@ -66,7 +66,7 @@ export type CallAttempt =
   | {
       readonly kind: 'malformed'
       readonly id: string
-      /** The tool it seems to have meant, where that could be read. */
+      /** The tool it seems to have meant, if that could be read. */
       readonly name?: string
       readonly raw: string
       readonly problem: string

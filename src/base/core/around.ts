@@ -3,7 +3,7 @@ import type { Call } from './call.ts'
 import type { Environment, OpenCall, StepCall, Task, Transition, World } from './environment.ts'
 import type { Policy, Sample, SampleRequest } from './policy.ts'
 
-/** Samples that are about to be drawn; several where they continue one prompt. */
+/** Samples that are about to be drawn; several if they continue one prompt. */
 export interface Draw {
   readonly request: SampleRequest
   /** One per sample. */
@@ -20,7 +20,7 @@ export interface Draw {
 /** What a policy is asked besides samples. */
 export interface Question<T> {
   readonly kind: 'score' | 'describe'
-  /** The tree it belongs to; '' where it belongs to none. */
+  /** The tree it belongs to; '' if it belongs to none. */
   readonly session: string
   readonly call: Call
   ask(): Promise<T>

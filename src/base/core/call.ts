@@ -76,7 +76,7 @@ export interface Answering<T> {
 }
 
 /**
- * What somebody else answers: `ask` is told how, and gives what takes the question back where the
+ * What somebody else answers: `ask` is told how, and gives what takes the question back if the
  * caller is stopped first.
  */
 export function askUnlessStopped<T>(

@@ -7,7 +7,7 @@ export interface Carried<Thing, Known> {
 }
 
 /**
- * Lets things carry what can be found out by looking into them, where whoever made them knows it already. A map of all
+ * Lets things carry what can be found out by looking into them, if whoever made them knows it already. A map of all
  * things would cost more than they do.
  */
 export function carried<Thing extends object, Known>(

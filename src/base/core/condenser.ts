@@ -34,7 +34,7 @@ export type Condensed =
       readonly kind: 'unchanged'
       /** In words: why there was nothing to condense, if nothing went wrong. */
       readonly reason?: string
-      /** What went wrong, where something did. */
+      /** What went wrong, if something did. */
       readonly problem?: string
       readonly figures?: CondenseFigures
     }

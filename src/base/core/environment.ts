@@ -100,7 +100,7 @@ export interface Environment<Data = unknown> {
   readonly seats?: NonEmpty<string>
   /** The named parts of the reward; empty if rewards come from elsewhere. */
   readonly reward: Readonly<Record<string, RewardPart<Data>>>
-  /** Makes tasks from a seed, where the environment can. */
+  /** Makes tasks from a seed, if the environment can. */
   makeTasks?(options: MakeTasksOptions): readonly Task<Data>[]
   /** Splits that `makeTasks` knows, the default first. */
   readonly splits?: readonly string[]

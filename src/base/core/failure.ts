@@ -104,7 +104,7 @@ const depth = 30
 
 /**
  * The file and line in which the user's own code threw an error: the first place of its stack outside
- * packages and the runtime. Nothing where our code threw it.
+ * packages and the runtime. Nothing if our code threw it.
  */
 function placeInUsersCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
@@ -130,7 +130,7 @@ function toAddress(file: string): string {
   return file.startsWith('file://') ? file : `file://${file}`
 }
 
-/** A path as people write it: from the working folder where it lies in it. */
+/** A path as people write it: from the working folder if it lies in it. */
 function fromHere(file: string): string {
   const path = decodeURIComponent(file.replace(/^file:\/\//, ''))
   // The viewer's page reads failures too, and a browser has no working folder.

@@ -43,9 +43,9 @@ export interface Weighted extends Judged {
   /** `null` if it was dropped from the statistics too, or could not be compared. */
   readonly advantage: number | null
   readonly weight: number
-  /** Advantages turn by turn, where the estimator gives them. */
+  /** Advantages turn by turn, if the estimator gives them. */
   readonly turns?: readonly number[]
-  /** Advantages of parts of turns, where the estimator gives them. */
+  /** Advantages of parts of turns, if the estimator gives them. */
   readonly stretches?: readonly Stretch[]
   /** Importance weights, if tokens are weighed for having been sampled from other weights than those that learn. */
   readonly importance?: TrajectoryImportance
@@ -55,7 +55,7 @@ export interface Weighted extends Judged {
 export interface Group<Member extends Scored = Weighted> {
   readonly id: GroupId
   readonly task: TaskId
-  /** Whose attempts these are, where attempts have several seats. */
+  /** Whose attempts these are, if attempts have several seats. */
   readonly seat?: string
   /** The step of a training run that rolled it. */
   readonly step?: number
@@ -83,7 +83,7 @@ export interface Sink extends AsyncDisposable {
 
 /**
  * What is asked of every group that is complete. Whoever made a group can tell it, so that its members are
- * only read where something else is asked.
+ * only read if something else is asked.
  */
 export interface GroupGlance {
   /** The rewards of its members, in their order. */

@@ -53,7 +53,7 @@ export interface SampleRequest {
   /** A 31-bit number; a function of the run's seed and the key. */
   readonly seed: number
   readonly key: SampleKey
-  /** Who asks, where an attempt has several seats. */
+  /** Who asks, if an attempt has several seats. */
   readonly seat?: string
   /** Requests of one tree share a session, so that a server can keep its prefix cache warm. */
   readonly session: string
@@ -82,7 +82,7 @@ export type Finish =
 export interface SampleUsage {
   readonly prompt: number
   readonly sampled: number
-  /** Prompt tokens the server had in its prefix cache, where it tells. */
+  /** Prompt tokens the server had in its prefix cache, if it tells. */
   readonly cached?: number
   /** Seconds from the first byte sent to the answer. */
   readonly seconds: number
@@ -223,7 +223,7 @@ export interface Policy extends AsyncDisposable {
 
 /** What scoring needs to know besides the tokens. */
 export interface ScoreOptions {
-  /** The temperature the log-probabilities should be of, where the policy can choose. */
+  /** The temperature the log-probabilities should be of, if the policy can choose. */
   readonly temperature: number
   readonly session?: string
 }

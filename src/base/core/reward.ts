@@ -29,7 +29,7 @@ export interface RewardInput<Data = unknown, Report = unknown> {
   readonly report: Report
   readonly outcome: GradableOutcome
   readonly trajectory: Trajectory
-  /** Whose trajectory it is, where an attempt has several seats; else ''. */
+  /** Whose trajectory it is, if an attempt has several seats; else ''. */
   readonly seat: string
 }
 

@@ -45,7 +45,7 @@ export interface Row {
   readonly weights: Float64Array
   /** Importance weights of trained tokens, alike for all trajectories through them; those of one are in `passages`. */
   readonly importance?: Float64Array
-  /** The experts that served each token, where the policy told them. */
+  /** The experts that served each token, if the policy told them. */
   readonly experts?: RowExperts
   readonly origins: readonly Run<Segment['origin']>[]
   /** Of sampled tokens. */
@@ -273,7 +273,7 @@ function basisOf(bases: Row['bases']): LogprobBasis {
   return basisOrder[Math.max(0, ...ranks)]!
 }
 
-/** Adds a run, joining it to the last one where they touch and say the same. */
+/** Adds a run, joining it to the last one if they touch and say the same. */
 function extend<Value>(
   runs: Run<Value>[],
   run: Run<Value>,

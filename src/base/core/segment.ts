@@ -66,7 +66,7 @@ export interface SampledSegment {
   readonly logprobs: Float32Array | null
   readonly basis: LogprobBasis
   readonly version: VersionRange
-  /** Entropy of the distribution each token was drawn from, where the policy tells. */
+  /** Entropy of the distribution each token was drawn from, if the policy tells. */
   readonly entropies?: Float32Array
   readonly top?: TopLogprobs
   /** Log-probabilities of the same tokens under other policies. */

@@ -71,7 +71,7 @@ export type ToolProblem =
 export interface CallRecord {
   readonly turn: number
   readonly id: string
-  /** The tool's name as the policy wrote it; '' where a malformed call named none. */
+  /** The tool's name as the policy wrote it; '' if a malformed call named none. */
   readonly tool: string
   /** The validated arguments; what the policy wrote if they were not valid. */
   readonly input: unknown

@@ -7,15 +7,15 @@ import type { Place } from './tree.ts'
 
 /** What the policy was newly given, then what it sampled in answer. */
 export interface Turn {
-  /** The first and the last sampled node; several where a sample was resumed under newer weights. */
+  /** The first and the last sampled node; several if a sample was resumed under newer weights. */
   readonly from: number
   readonly end: Place
   readonly finish: Finish
   /** How many messages the conversation had before this turn's own. */
   readonly messages: number
-  /** What the step alone was worth, where the environment says. */
+  /** What the step alone was worth, if the environment says. */
   readonly reward?: number
-  /** The undecorated state before the action, where the environment says. */
+  /** The undecorated state before the action, if the environment says. */
   readonly anchor?: string
 }
 

@@ -44,7 +44,7 @@ export interface TreeHeader {
   readonly id: TreeId
   readonly task: TaskId
   readonly member: number
-  /** Whose tree it is, where the attempt has several seats. */
+  /** Whose tree it is, if the attempt has several seats. */
   readonly seat?: string
   readonly seed: number
   readonly sampling: Sampling

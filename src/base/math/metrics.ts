@@ -60,9 +60,9 @@ export interface PolicyMetrics {
   readonly meanLogprob: number
   /** exp(mean log-probability): the geometric mean probability of what was sampled. */
   readonly confidence: number
-  /** Mean entropy, where entropies were given. */
+  /** Mean entropy, if entropies were given. */
   readonly entropy?: number
-  /** Against the policy that sampled, where its log-probabilities were given. */
+  /** Against the policy that sampled, if its log-probabilities were given. */
   readonly change?: PolicyChange
 }
 
@@ -77,7 +77,7 @@ export interface PolicyChange {
   readonly maximumRatio: number
   /** (Σr)² / (n Σr²), in (0, 1]. */
   readonly effectiveSampleShare: number
-  /** Where advantages were given (`weight` needs none). */
+  /** Present if advantages were given (`weight` needs none). */
   readonly clipped?: { readonly low: number; readonly high: number }
   readonly top: readonly DivergentToken[]
 }

@@ -102,7 +102,7 @@ function retryOf(
   return retry
 }
 
-/** Writes what comes after the end of a run, where a kill or a full disk came first; gives the files. */
+/** Writes what comes after the end of a run, if a kill or a full disk came first; gives the files. */
 async function writeLost(run: string, kind: string, values: Settings): Promise<readonly string[]> {
   const { report } = runPaths(run)
   const lost: string[] = []

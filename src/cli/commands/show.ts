@@ -224,7 +224,7 @@ async function showTrajectory(member: Weighted | Unscored, invocation: Invocatio
   })
 }
 
-/** Turns ids into text: by the named model, or the run's where its files are on this machine. */
+/** Turns ids into text: by the named model, or the run's if its files are on this machine. */
 async function rendererOf({
   own,
   positionals: words,

@@ -128,7 +128,7 @@ const enoughApart = 100
 /** Passes over so few demonstrations: enough to learn the form of calls, and not yet each by heart. */
 const fewEpochs = 60
 
-/** How long to teach: as told, or until demonstrations kept apart say so, where there are enough of them. */
+/** How long to teach: as told, or until demonstrations kept apart say so, if there are enough of them. */
 function durationOf(
   count: number,
   epochs: number | undefined,

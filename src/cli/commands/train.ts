@@ -65,7 +65,7 @@ export async function trainWith(rolled: Rolled, invocation: Invocation): Promise
     tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind, values.budget)}\` goes on`)
     return 0
   }
-  // Where agents bring their tasks, none are held out that could say more than the rewards.
+  // If agents bring their tasks, none are held out that could say more than the rewards.
   const isMeasured = !values.gateway
   if (isMeasured) printMeasured(trained, values, invocation)
   tell(`next  ${commandLine('view', out)}`)

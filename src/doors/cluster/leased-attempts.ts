@@ -55,7 +55,7 @@ export class LeasedAttempts {
   }
 
   /**
-   * Takes attempts of a run on; gives whether there may be more. Where there were too few, the worker asks
+   * Takes attempts of a run on; gives whether there may be more. If there were too few, the worker asks
    * to be woken and looks again: what came in between would wake nobody.
    */
   async claim(run: string, most: number, served: ServedRun): Promise<boolean> {

@@ -20,7 +20,7 @@ export { folderOf } from './local-folder.ts'
 /** A database and workers on this machine, started for one run. */
 export interface LocalCluster {
   readonly url: URL
-  /** Ends the workers and the server; its data is kept where the run can go on with it. */
+  /** Ends the workers and the server; its data is kept if the run can go on with it. */
   close(): Promise<void>
 }
 

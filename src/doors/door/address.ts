@@ -17,7 +17,7 @@ export function hostNameOf(header: string | undefined): string | undefined {
 /**
  * Whether a request that names this host may be answered. A page whose name was pointed at this
  * machine (DNS rebinding) sends its own name here, so only names that nobody else can own pass:
- * loopback's, and where the door listens beyond it, plain addresses and this machine's own name.
+ * loopback's, and if the door listens beyond it, plain addresses and this machine's own name.
  */
 export function isOwnHost(
   name: string,

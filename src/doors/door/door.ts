@@ -78,7 +78,7 @@ const readAtOnce = { all: 8, perPeer: 4 }
 /**
  * An HTTP server that holds every request to the same rules and limits: a Host that is its own, an
  * Origin that is its own or allowed, the token if there is one, a content type that no HTML form can
- * send where something may change, and query keys once each. All of it is asked of the head; a body is
+ * send if something may change, and query keys once each. All of it is asked of the head; a body is
  * read when the route asks for it. Add routes, then `listen`.
  */
 export class Door {

@@ -84,7 +84,7 @@ export class BodyReader {
     return same
   }
 
-  /** All bytes, in the memory of the body before where there is room. */
+  /** All bytes, in the memory of the body before if there is room. */
   #whole(): Buffer {
     const before = this.#before?.bytes
     const room = before && before.length >= this.#length

@@ -19,7 +19,7 @@ export interface AttemptRecord {
   keep(attempt: Recorded, tree: TreeId): Promise<void>
   /** Gives a name back whose attempt was deleted by its client. */
   free(name: string): Promise<void>
-  /** The task of an attempt that was kept, where its client sent the data. */
+  /** The task of an attempt that was kept, if its client sent the data. */
   taskOf(tree: Tree): Task | undefined
 }
 

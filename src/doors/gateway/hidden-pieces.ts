@@ -4,7 +4,7 @@ import type { ChatAnswer, ChatDelta } from '../../engine/capture/contract.ts'
 
 type OnDelta = (delta: ChatDelta) => void
 
-/** Asks for an answer and passes its pieces on without secrets, also where pieces split one. */
+/** Asks for an answer and passes its pieces on without secrets, also if pieces split one. */
 export async function hidePieces(
   onDelta: OnDelta,
   respond: (onDelta: OnDelta) => Promise<readonly ChatAnswer[]>,

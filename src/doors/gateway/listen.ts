@@ -65,7 +65,7 @@ export interface OpenedAttempt {
 export interface RunningGateway extends AsyncDisposable {
   readonly url: string
   readonly policy: string
-  /** A task that an attempt can be opened for by its id, where the tasks are known. */
+  /** A task that an attempt can be opened for by its id, if the tasks are known. */
   readonly someTask?: string
   openAttempt(task: string, data?: unknown): OpenedAttempt
   /** Closes an attempt; its reward is posted here, or the reward functions are asked. */

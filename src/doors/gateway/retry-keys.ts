@@ -58,7 +58,7 @@ export class RetryKeys {
   }
 }
 
-/** Puts an entry at the end of a map, and lets go of the oldest where there are too many. */
+/** Puts an entry at the end of a map, and lets go of the oldest if there are too many. */
 function remember<T>(map: Map<string, T>, [key, value]: [string, T], most: number): void {
   map.delete(key)
   map.set(key, value)

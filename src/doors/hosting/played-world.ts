@@ -25,7 +25,7 @@ export interface PlayedWorldOptions {
 export interface Acted {
   readonly observed: readonly Message[]
   readonly calls: readonly CallRecord[]
-  /** What the step alone was worth, where the world says so. */
+  /** What the step alone was worth, if the world says so. */
   readonly reward: number | undefined
 }
 

@@ -20,7 +20,7 @@ export function parse<Schema extends z.ZodType>(schema: Schema, sent: unknown): 
   throw new RefusedRequest(400, problems.join('; '))
 }
 
-/** The name that every request of a trainer has, where others use the service too. */
+/** The name that every request of a trainer has, if others use the service too. */
 const trainer = z
   .string()
   .regex(/^[\w.-]{1,100}$/)

@@ -7,7 +7,7 @@ import { openLeasedPause } from './leased-pause.ts'
 
 /** Tracks what a trainer announces of the weights: their version, and whether they are being changed. */
 export interface WeightsDesk extends Disposable {
-  /** How many seconds a pause lasts unless it is asked for again; `null` where sampling goes on. */
+  /** How many seconds a pause lasts unless it is asked for again; `null` if sampling goes on. */
   readonly pausedFor: number | null
   /** `null` until a trainer announced one. */
   readonly version: number | null

@@ -48,7 +48,7 @@ type Line =
   | ({ readonly kind: 'done' } & DoneSubmission)
   | ({ readonly kind: 'weights' } & AnnouncedWeights)
 
-/** The last version that a trainer announced, and where the weights are served, where that was. */
+/** The last version that a trainer announced, and where the weights are served, if that was. */
 export interface AnnouncedWeights {
   readonly version: number
   readonly policy?: string | undefined
@@ -183,7 +183,7 @@ function follow(all: Known, line: Line): void {
   }
 }
 
-/** The policy of an announcement before stays, where a new one names none. */
+/** The policy of an announcement before stays, if a new one names none. */
 function keepWeights({ weights }: Known, announced: AnnouncedWeights): void {
   const { trainer = unnamed } = announced
   weights.set(trainer, { ...weights.get(trainer), ...announced })

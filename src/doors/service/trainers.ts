@@ -3,7 +3,7 @@ import type { RollParts } from '../../run/run/roll-groups.ts'
 import { RefusedRequest } from '../door/refused-request.ts'
 import { openWeightsDesk, type WeightsDesk } from './rollouts-policy.ts'
 
-/** The trainer that gives no name; the only one where a service has one. */
+/** The trainer that gives no name; the only one if a service has one. */
 export const unnamed = ''
 
 /** Most trainers of a service: each stays known for as long as it runs. */

@@ -13,7 +13,7 @@ export interface RunEntry {
   readonly started?: string
   /** Where it came from: a folder, a dropped file, a fork of another run. */
   readonly origin: string
-  /** Why it cannot be read, where it cannot. */
+  /** Why it cannot be read, if it cannot. */
   readonly problem?: string
 }
 
@@ -105,7 +105,7 @@ export interface RunAnswer extends RunEntry {
   readonly versions: Readonly<Record<string, string>>
   readonly successAt: number
   readonly warnings: readonly Warning[]
-  /** Who makes its attempts, where a cluster does. */
+  /** Who makes its attempts, if a cluster does. */
   readonly workers: readonly WorkerRow[]
   /** The contents of `report.json`; null while the run goes on. */
   readonly report: Json
@@ -135,7 +135,7 @@ export interface RunSums {
   readonly seconds: Volatile['seconds']
   readonly outcomes: Readonly<Record<string, number>>
   readonly filters: Readonly<Record<string, number>>
-  /** Mean reward of each seat, where attempts have several. */
+  /** Mean reward of each seat, if attempts have several. */
   readonly seats: Readonly<Record<string, number>>
   readonly tools: Readonly<Record<string, { readonly calls: number; readonly problems: number }>>
   readonly fidelity: Readonly<Record<string, number>>
@@ -145,7 +145,7 @@ export interface RunSums {
 export interface GroupRow {
   readonly id: string
   readonly task: string
-  /** Whose attempts these are, where attempts have several seats. */
+  /** Whose attempts these are, if attempts have several seats. */
   readonly seat?: string
   readonly step: number | null
   /** Its place in the run's own order. */

@@ -46,7 +46,7 @@ function readerOf(format: string): FormatReader {
   }
 }
 
-/** Each complaint once, with the formats that made it; without their names where all made the same. */
+/** Each complaint once, with the formats that made it; without their names if all made the same. */
 function told(refusals: ReadonlyMap<string, readonly string[]>): string {
   if (refusals.size === 0) return 'it holds no trajectories'
   if (refusals.size === 1) return [...refusals.keys()].join()

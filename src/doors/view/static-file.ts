@@ -67,7 +67,7 @@ interface Packing {
 
 const groupsPerParcel = 8
 
-/** Packs a run; where not all of it fits, groups are taken evenly from its whole course. */
+/** Packs a run; if not all of it fits, groups are taken evenly from its whole course. */
 async function packRun(
   run: ViewedRun,
   { most, parcels }: Packing,

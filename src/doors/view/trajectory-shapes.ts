@@ -44,7 +44,7 @@ export interface TrajectoryAnswer {
   readonly tree: string
   readonly group: string
   readonly task: { readonly id: string; readonly data: Json }
-  /** Whose attempt this is, where attempts have several seats. */
+  /** Whose attempt this is, if attempts have several seats. */
   readonly seat?: string
   readonly step: number | null
   readonly members: readonly MemberRow[]

@@ -9,7 +9,7 @@ import type { Hooks } from './hooks.ts'
 
 /** What an agent's own function is given: its task, and the ways to ask the policy. */
 export interface AgentCall<Data = unknown, Seat extends string = string> extends Hooks {
-  /** The ways to ask as each seat, where the agent names seats; the others then refuse. */
+  /** The ways to ask as each seat, if the agent names seats; the others then refuse. */
   readonly seats: Readonly<Record<Seat, Hooks>>
   readonly task: Data
   /** The task's id. */
@@ -28,7 +28,7 @@ export type AgentFunction<Data = unknown, Result = unknown, Seat extends string 
 /** Everything that makes an agent trainable; what rewards see is inferred from `task` and `run`. */
 export interface AgentDefinition<Data, Result, Seat extends string = never> {
   readonly name: string
-  /** Who asks, where several do: each has a tree, a reward and a group of its own. @default one */
+  /** Who asks, if several do: each has a tree, a reward and a group of its own. @default one */
   readonly seats?: NonEmpty<Seat>
   /** A zod or other Standard Schema of a task's data. */
   readonly task: StandardSchema<unknown, Data>

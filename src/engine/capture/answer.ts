@@ -155,7 +155,7 @@ function samplingOf(
 }
 
 /**
- * Which sample of the attempt this is, for scripts and cassettes: its number, where requests come
+ * Which sample of the attempt this is, for scripts and cassettes: its number, if requests come
  * one after the other; its tokens, where several run side by side.
  */
 function keyOf({ attempt, seat, isAlone }: Answering, { prompted, index }: One) {
@@ -342,7 +342,7 @@ function reasoningIn(
 /** How many tokens there are up to the end of the reasoning. */
 function countReasoning(ids: Int32Array, reasoning: string, decode: Renderer['decode']): number {
   const text = decode(ids)
-  // Its last words suffice, and are found too where it stands in several places.
+  // Its last words suffice, and are found too if it stands in several places.
   const last = reasoning.slice(-64)
   const at = text.indexOf(last, reasoning.length - last.length)
   if (at < 0) return 0

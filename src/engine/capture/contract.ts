@@ -76,9 +76,9 @@ export interface ChatAnswer {
   readonly tokens: {
     readonly prompt: Int32Array
     readonly sampled: Int32Array
-    /** `null` where the policy gives none. */
+    /** `null` if the policy gives none. */
     readonly logprobs: Float32Array | null
-    /** The most probable ones at each place, where the request asked for them. */
+    /** The most probable ones at each place, if the request asked for them. */
     readonly candidates?: readonly (readonly Candidate[])[]
     /** The newest policy version that sampled one of them. */
     readonly version: number
@@ -89,7 +89,7 @@ export interface ChatAnswer {
 export interface ChatUsage {
   readonly prompt: number
   readonly sampled: number
-  /** Of the prompt's: those that the server had in its cache, where it tells. */
+  /** Of the prompt's: those that the server had in its cache, if it tells. */
   readonly cached?: number
   /** Of the sampled ones: those up to the end of the reasoning, if there is any. */
   readonly reasoning?: number
@@ -116,7 +116,7 @@ export type ChatDelta =
 export interface ChatCall extends Call {
   /** Called with each piece as it comes if the policy streams; otherwise with all of them at the end. */
   readonly onDelta?: (delta: ChatDelta) => void
-  /** Whose conversation it is, where an attempt has several seats. @default '' */
+  /** Whose conversation it is, if an attempt has several seats. @default '' */
   readonly seat?: string
   /**
    * The controller of `signal`, if nobody else uses it: the end of the attempt then aborts it
@@ -131,7 +131,7 @@ export interface CaptureEnding {
   readonly outcome?: Outcome
   /** Plain JSON about the final state, for rewards. */
   readonly report?: Json
-  /** What the attempt was worth, where its agent says so itself. */
+  /** What the attempt was worth, if its agent says so itself. */
   readonly reward?: number
   /** How it ended if nothing was sampled in it. @default as if something had been */
   readonly unasked?: Outcome
@@ -140,9 +140,9 @@ export interface CaptureEnding {
 /** One attempt whose requests are captured: every conversation of a seat is a path of its tree. */
 export interface Capture {
   /**
-   * Answers a request. Throws an `AttemptIsOver` where a limit or the attempt's end refuses it, a
-   * `ContextIsFull` where it alone is too long, a `Failure` where something broke, the signal's
-   * reason where the request itself was stopped.
+   * Answers a request. Throws an `AttemptIsOver` if a limit or the attempt's end refuses it, a
+   * `ContextIsFull` if it alone is too long, a `Failure` if something broke, the signal's
+   * reason if the request itself was stopped.
    */
   respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]>
   /** How many tokens the policy would be shown. */
@@ -151,7 +151,7 @@ export interface Capture {
   readonly ended: Outcome | undefined
   /** The last failure at a boundary, if no later request was answered. */
   readonly failure: Failure | undefined
-  /** Set where an answer could not be recorded, and no later one was. */
+  /** Set if an answer could not be recorded, and no later one was. */
   readonly unrecorded: RunEndingError | undefined
   /** The outcome if the agent gives up now because its last request was too long. */
   readonly refusal: Outcome | undefined

@@ -31,7 +31,7 @@ export interface DrawOptions {
 /** What one draw gave and took. */
 export interface Drawn {
   readonly segments: readonly SampledSegment[]
-  /** Missing where it broke; then `error` says how. */
+  /** Missing if it broke; then `error` says how. */
   readonly sampled: Omit<SampledSegments, 'first'> | undefined
   readonly error: unknown
   readonly usage: Pick<Used, 'prompted' | 'cached' | 'servers'> & {

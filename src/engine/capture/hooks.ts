@@ -26,7 +26,7 @@ export interface HookOptions {
   readonly signal: AbortSignal
   /** What the policy is called. */
   readonly policy: string
-  /** Who asks through them, where an attempt has several seats. */
+  /** Who asks through them, if an attempt has several seats. */
   readonly seat?: string
 }
 

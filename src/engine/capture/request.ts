@@ -55,7 +55,7 @@ function shownMessages(
   return [{ ...first, content: `${first.content}\n\n${instruction}` }, ...rest]
 }
 
-/** Where a template leaves out what a developer says, as most do, it is said by the system. */
+/** If a template leaves out what a developer says, as most do, it is said by the system. */
 function heeded(messages: readonly Message[], renderer: Renderer): readonly Message[] {
   if (!messages.some(({ role }) => role === 'developer') || writesDeveloper(renderer)) {
     return messages

@@ -5,7 +5,7 @@ import { type ChunkOptions, chunkText } from './chunk.ts'
 export interface Chunk {
   /** The message's number. */
   readonly message: number
-  /** The number of its part, where its content is a list of parts. */
+  /** The number of its part, if its content is a list of parts. */
   readonly part?: number
   readonly text: string
 }

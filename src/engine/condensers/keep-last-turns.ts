@@ -31,7 +31,7 @@ function leaveOut(
     ...(most !== undefined && { most }),
     note: goneNote,
   })
-  // Where even the last turn is too long, what its tools said is what can be shortened.
+  // If even the last turn is too long, what its tools said is what can be shortened.
   const shown = trimToFit(left.messages, call)
   if (shown.length === messages.length && shown.every((each, index) => each === messages[index])) {
     return { kind: 'unchanged' }

@@ -131,7 +131,7 @@ export async function checkWithin<Data>(
   return results
 }
 
-/** What was thrown first, where disposing of a world threw as well. */
+/** What was thrown first, if disposing of a world threw as well. */
 function beforeDisposal(cause: unknown): unknown {
   let first = cause
   while (first instanceof Error && 'suppressed' in first) first = first.suppressed

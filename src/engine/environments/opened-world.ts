@@ -15,7 +15,7 @@ export interface OpenWorldCall<Data> extends OpenCall, WorldCall {
 /** Opening or forking a world, with a way to register clean-up. */
 export interface WorldCall extends Call {
   /**
-   * Runs when the world is disposed of, last registered first, and also where opening it fails
+   * Runs when the world is disposed of, last registered first, and also if opening it fails
    * later on: for what is taken from pools, opened or connected on the way.
    */
   defer(cleanUp: () => void | PromiseLike<void>): void

@@ -17,7 +17,7 @@ export interface Situation<Data = unknown> {
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
   readonly turn: number
-  /** Whose turn it is, where an attempt has several seats. */
+  /** Whose turn it is, if an attempt has several seats. */
   readonly seat?: string
 }
 

@@ -19,7 +19,7 @@ export function repetition(text: string, length: number): number {
   return repeated / count
 }
 
-/** Words, or characters where a text is mostly written without spaces. */
+/** Words, or characters if a text is mostly written without spaces. */
 function unitsOf(text: string): readonly string[] {
   const letters = [...text].filter(character => character.trim() !== '')
   const share = letters.filter(character => unspaced.test(character)).length / (letters.length || 1)

@@ -31,7 +31,7 @@ export interface WeightsSource {
 export interface PolicyOptions {
   /** Sent as a bearer token; never part of a message. */
   readonly key?: string
-  /** The name under which a server serves the model, where it serves several. */
+  /** The name under which a server serves the model, if it serves several. */
   readonly servedModel?: string
   /** Seconds one request may take. @default 600 */
   readonly deadlineSeconds?: number

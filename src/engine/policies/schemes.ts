@@ -125,7 +125,7 @@ export function readUri(uri: string, more: Readonly<Record<string, PolicyScheme>
   }
 }
 
-/** In which order the policy of a run's settings cuts; undefined where that is not known, or differs among its servers. */
+/** In which order the policy of a run's settings cuts; undefined if that is not known, or differs among its servers. */
 export function cutsOf(policy: unknown): readonly Cut[] | undefined {
   const uris = Array.isArray(policy) ? policy : [policy]
   const orders = uris.map(uri => (typeof uri === 'string' ? readUri(uri).scheme?.cuts : undefined))

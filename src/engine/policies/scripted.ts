@@ -38,7 +38,7 @@ export interface ScriptedPolicy extends Policy {
 
 /**
  * Plays a script. The n-th sample of a member of a task gets the n-th answer for that task, or of
- * those for no task in particular where the task has none of its own; so answers do not depend on
+ * those for no task in particular if the task has none of its own; so answers do not depend on
  * what runs at the same time. A branch goes on where the script is at the turn it begins with.
  */
 export function scripted(

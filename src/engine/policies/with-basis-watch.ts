@@ -77,7 +77,7 @@ export function withBasisWatch(
   })
 }
 
-/** What a sample's numbers are called, where that makes a difference. */
+/** What a sample's numbers are called, if that makes a difference. */
 function labelOf({ sampling }: SampleRequest, sample: Sample): LogprobKind | undefined {
   if (sample.kind !== 'tokens' || sampling.temperature === 0 || sampling.temperature === 1) return
   return sample.segment.basis === 'raw' ? 'raw' : 'processed'

@@ -7,7 +7,7 @@ import { isPassing, ServerError } from './transport/server-error.ts'
 /** One request to a policy. */
 export interface Operation {
   readonly kind: 'sample' | 'several' | Question<unknown>['kind']
-  /** The tree it belongs to; '' where it belongs to none. */
+  /** The tree it belongs to; '' if it belongs to none. */
   readonly session: string
   readonly key?: SampleKey
 }

@@ -120,7 +120,7 @@ function shorten(text: string, characters: number): string {
 const verdict =
   /\bscore\b["'*`\s:=]{1,10}(?<value>-?\d{1,6}(?:\.\d{1,6})?)(?:\s{0,3}\/\s{0,3}(?<of>\d{1,6}))?(?!\d)/giu
 
-/** The last score that a judge gave, where it lies on the scale. */
+/** The last score that a judge gave, if it lies on the scale. */
 export function readVerdict(text: string, scale: number): number | undefined {
   const found = [...text.matchAll(verdict)].at(-1)?.groups
   if (!found) return undefined

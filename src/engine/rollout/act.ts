@@ -23,7 +23,7 @@ import {
 } from './walk.ts'
 import { checkTransition } from './world/said.ts'
 
-/** Lets the world answer a reply and bridges to the next turn. Gives the outcome where it ended. */
+/** Lets the world answer a reply and bridges to the next turn. Gives the outcome if it ended. */
 export async function act(walk: Walk, reply: Reply): Promise<Outcome | undefined> {
   const reaction = await react(walk, reply)
   if (reaction.kind === 'end') return reaction.outcome

@@ -3,7 +3,7 @@ import type { Watch } from '../../base/core/policy.ts'
 import type { RolloutContext } from './attempt.ts'
 import type { Walk } from './walk.ts'
 
-/** The watcher of one sample, where guards are on. */
+/** The watcher of one sample, if guards are on. */
 export function makeWatch({ guards, renderer }: RolloutContext): Watch | undefined {
   if (!guards) return undefined
   const watching = guards.filter(guard => guard.watch)

@@ -88,10 +88,10 @@ export function roomOf(walk: Walk): Room {
 /** What sampling a turn appended, from node `first` on. */
 export interface SampledSegments {
   readonly finish: Finish
-  /** Set where the server gave no ids. */
+  /** Set if the server gave no ids. */
   readonly text: TextSample | undefined
   readonly first: number
-  /** Set where the policy's context had no room for the rest. */
+  /** Set if the policy's context had no room for the rest. */
   readonly isRefused?: true
 }
 

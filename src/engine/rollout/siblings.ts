@@ -9,7 +9,7 @@ export interface Stepped {
   readonly step: Sampled
 }
 
-/** Samples one turn of each walk; those that stand at one place draw together where the policy can. */
+/** Samples one turn of each walk; those that stand at one place draw together if the policy can. */
 export function sampleWalks(walks: readonly Walk[]): Promise<readonly Stepped[]> {
   drawTogether(walks)
   return Promise.all(walks.map(sampleOne))
@@ -25,7 +25,7 @@ async function sampleOne(walk: Walk): Promise<Stepped> {
   }
 }
 
-/** Draws the next samples of walks that stand at one place together, where the policy can. */
+/** Draws the next samples of walks that stand at one place together, if the policy can. */
 export function drawTogether(walks: readonly Walk[]): void {
   const byPlace = new Map<string, Walk[]>()
   for (const walk of walks) {

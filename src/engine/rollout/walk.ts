@@ -44,7 +44,7 @@ interface GrowingWalk {
   isReencoded: boolean
   /** What this path used; shared with the paths on which its policy summarises. */
   readonly used: Used
-  /** Set where something condenses this attempt's context. */
+  /** Set if something condenses this attempt's context. */
   readonly condensing?: CondensingState
   readonly next: NextTurn
 }

@@ -16,7 +16,7 @@ import { compareTurns } from './turn-advantages.ts'
 /** Compares the members of a group with each other: one result each, in their order. */
 export interface Estimate {
   (group: Group<Judged>, weighting: LeafWeighting): readonly Compared[]
-  /** Set where advantages are scaled later, over all groups of a training step. */
+  /** Set if advantages are scaled later, over all groups of a training step. */
   readonly batch?: BatchScale
 }
 

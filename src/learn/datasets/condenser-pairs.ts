@@ -79,7 +79,7 @@ async function judgePair(pair: Pair, settings: Settings, call: Call): Promise<Ju
   return rejected('answers-lost', `${kept.length} of ${questions.length} answered`)
 }
 
-/** A passage is rejected where all its chunks are, for the reason of the first. */
+/** A passage is rejected if all its chunks are, for the reason of the first. */
 function together({ id }: PassageText, pairs: readonly Judged[], settings: Settings): Built {
   const kept = pairs.flatMap(pair => ('kind' in pair ? [] : [pair]))
   const [first] = pairs

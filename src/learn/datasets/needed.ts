@@ -28,7 +28,7 @@ export function neededBlocks(
 }
 
 /**
- * The blocks of supporting passages where condensing lost words that link the passage to the
+ * The blocks of supporting passages if condensing lost words that link the passage to the
  * question, to its answer or to the other supporting passages.
  */
 export function supportingBlocks(

@@ -15,7 +15,7 @@ export function isRun(source: string): boolean {
   )
 }
 
-/** Questions with passages: from a file, or made from the seed where the source is a number. */
+/** Questions with passages: from a file, or made from the seed if the source is a number. */
 export async function* readPassageTasks(
   source: string,
   seed: number,

@@ -35,7 +35,7 @@ interface LinePlace {
   readonly length: number
 }
 
-/** Opens the record of a set, or goes on with it where the settings are the same. */
+/** Opens the record of a set, or goes on with it if the settings are the same. */
 export async function openWork(
   out: string,
   files: readonly string[],

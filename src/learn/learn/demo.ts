@@ -30,7 +30,7 @@ export interface DemoOptions
   readonly seed?: number
   readonly steps?: number
   readonly strategy?: Settings['strategy']
-  /** Endings of a tree, where trees are rolled. */
+  /** Endings of a tree, if trees are rolled. */
   readonly leaves?: number
   readonly learningRate?: number
   readonly oracleBonus?: number

@@ -29,7 +29,7 @@ export interface Evaluation {
   readonly failure?: string
   readonly meanReward: number
   readonly sampledTokens: number
-  /** The same environment by environment, where there are several. */
+  /** Environment by environment, if there are several. */
   readonly byEnvironment?: Readonly<Record<string, Measured>>
   readonly attempts: readonly EvaluatedAttempt[]
 }
@@ -54,9 +54,9 @@ export interface EvaluationOptions {
   /** Where its groups stand in the run's order. */
   readonly order: number
   readonly step?: number
-  /** Whether attempts are chains, or rolled as training rolls them. @default chains where trees are rolled */
+  /** Whether attempts are chains, or rolled as training rolls them. @default chains if trees are rolled */
   readonly strategy?: EvaluationStrategy
-  /** Whose task each is, where there are several environments. */
+  /** Whose task each is, if there are several environments. */
   readonly environmentOf?: EnvironmentOf
 }
 
@@ -75,7 +75,7 @@ const notTrained: Filter = {
     ),
 }
 
-/** The parts for held-out attempts: chains even where training rolls trees, unless `same` is asked for. */
+/** The parts for held-out attempts: chains even if training rolls trees, unless `same` is asked for. */
 function asMeasured<Data>(
   { scorers: _, ...parts }: RollParts<Data>,
   asked?: EvaluationStrategy,

@@ -78,7 +78,7 @@ async function openTrainerNamed<Data>(name: string, learning: Learning<Data>): P
   throw new SettingError(`--trainer ${name}: this is not a trainer, which has step, save and load`)
 }
 
-/** The trainer of an embedded policy, with a copy of its weights where a penalty needs one. */
+/** The trainer of an embedded policy, with a copy of its weights if a penalty needs one. */
 async function openEmbeddedTrainer<Data>(name: string, learning: Learning<Data>): Promise<Trainer> {
   if (name.includes(':')) throw new SettingError(`--trainer ${name}: embedded takes nothing else`)
   const { policy } = learning.parts

@@ -56,7 +56,7 @@ export interface Trained {
   readonly tasks: TaskSamplingReport
   /** Where the log-probabilities of trainer and sampler were furthest apart. */
   readonly mismatch?: FurthestMismatch
-  /** Held-out success environment by environment, before and after, where there are several. */
+  /** Held-out success environment by environment, before and after, if there are several. */
   readonly environments?: Readonly<
     Record<string, { readonly before: Measured; readonly after: Measured }>
   >

@@ -12,7 +12,7 @@ import type { TrainingState } from './training-state.ts'
 export interface TrainingPlan<Data = unknown> {
   readonly tasks: TaskSampler<Data>
   readonly heldOut: readonly Task<Data>[]
-  /** Whose task each is, where several environments are learned at once. */
+  /** Whose task each is, if several environments are learned at once. */
   readonly environmentOf?: EnvironmentOf
   /** The environment's split that the held-out tasks were made of. */
   readonly heldOutSplit?: string

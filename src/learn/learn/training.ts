@@ -206,7 +206,7 @@ async function evaluateAt<Data>(
     ...(strategy && { strategy }),
     ...(environmentOf && { environmentOf }),
   })
-  // Where agents bring their tasks, none are held out.
+  // If agents bring their tasks, none are held out.
   if (heldOut.length === 0) return evaluation
   const values = heldOutCurves(evaluation)
   parts.listen?.({ kind: 'curves', step, values })

@@ -30,7 +30,7 @@ export interface Drawn {
   readonly entropies: Float32Array
   readonly top?: TopLogprobs
   readonly finish: Finish
-  /** The stop string that ended it, where one did. */
+  /** The stop string that ended it, if one did. */
   readonly matched?: string
   readonly version: number
   readonly cachedTokens: number

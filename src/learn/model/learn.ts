@@ -58,7 +58,7 @@ export interface Learned {
   readonly gradientNorm: number
   readonly entropy: number
   readonly updates: number
-  /** Tokens that went through the model in all updates, and those of the rows: fewer where rows begin alike. */
+  /** Tokens that went through the model in all updates, and those of the rows: fewer if rows begin alike. */
   readonly computed: { readonly tokens: number; readonly of: number }
   /** Log-probabilities of the first update's rows under the weights before it. */
   readonly before: ScoredRows

@@ -66,7 +66,7 @@ export interface TokenNumbers {
   readonly mask: Uint8Array
   readonly logprobs: Float64Array
   readonly entropies: Float64Array
-  /** Tokens that went through the model, and those of the rows: fewer where rows begin alike. */
+  /** Tokens that went through the model, and those of the rows: fewer if rows begin alike. */
   readonly computed: { readonly tokens: number; readonly of: number }
 }
 

@@ -94,7 +94,7 @@ export type ToOwner =
 export interface RowNumbers {
   readonly logprobs: Float32Array
   readonly entropies: Float32Array
-  /** Tokens that were computed for them, and tokens of the rows: fewer where rows begin alike. */
+  /** Tokens that were computed for them, and tokens of the rows: fewer if rows begin alike. */
   readonly computed: { readonly tokens: number; readonly of: number }
 }
 

@@ -9,7 +9,7 @@ import { openDemonstrations } from './demonstrations.ts'
 
 /** Demonstrations before each task; training goes from one number of them to another as success grows. */
 export interface ExampleSchedule extends ShownExamples {
-  /** Goes one nearer to the last number where most attempts of a step succeed, and one back where hardly any does. */
+  /** Goes one nearer to the last number if most attempts of a step succeed, and one back if hardly any does. */
   learn(success: number): void
   /** Goes on with as many as an interrupted run had. */
   restore(count: number): void
@@ -26,7 +26,7 @@ export interface ShotsOptions {
   readonly signal?: AbortSignal
 }
 
-/** Shown where `--demonstrations` is given alone. */
+/** Shown if `--demonstrations` is given alone. */
 const usualShots = 2
 /** From this success on one example fewer is shown, and up to this one more again. */
 const [enough, tooLittle] = [0.8, 0.1]
@@ -70,7 +70,7 @@ export function readShots(given: number | string): { readonly from: number; read
   return { from: Number(from), to: Number(to ?? from) }
 }
 
-/** The environment's own conversations, where it brings some. */
+/** The environment's own conversations, if it brings some. */
 function ownOf({ demonstrations }: Pick<Environment<never>, 'demonstrations'>) {
   return demonstrations?.map((messages): Conversation => ({ messages, tools: [] }))
 }

@@ -101,7 +101,7 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
   }
 }
 
-/** Writes into an export and ends it; where that fails, it leaves no file. */
+/** Writes into an export and ends it; if that fails, it leaves no file. */
 export async function exportWhole(
   file: OpenExport,
   write: (file: OpenExport) => Promise<void>,
@@ -130,7 +130,7 @@ export async function openExport(
     readonly run: string
     readonly weighting: LeafWeighting
     readonly appears: Appearance
-    /** In which order the sampling policy cuts, where that is known. */
+    /** In which order the sampling policy cuts, if that is known. */
     readonly cuts?: FormatOptions['cuts']
     /** How groups are weighed before they are written. @default unchanged */
     readonly weighing?: Weighing

@@ -149,7 +149,7 @@ interface PathPlaces {
 interface SharingTree {
   readonly tree: GrowingTree
   readonly after: Map<string, number[]>
-  /** By node, who passes through each token, where the file names them all. */
+  /** By node, who passes through each token, if the file names them all. */
   readonly company: Map<number, Company[]>
   readonly credit: ImportedCredit
   readonly weights: ImportedImportance
@@ -213,7 +213,7 @@ function growPath(
   return { end: place, turns }
 }
 
-/** Who passes through each token of a path, where its file names them all. */
+/** Who passes through each token of a path, if its file names them all. */
 function companyOf(
   { ids, passages = [], namesAll }: ReadPath,
   { id }: Owner,

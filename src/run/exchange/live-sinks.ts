@@ -65,7 +65,7 @@ async function exporting(
   }
   if (run.resumes) await writeFinished(run, writeAll)
   let isEnded = false
-  /** Ends the files, which are given up where one of them failed before: whoever wrote has been told. */
+  /** Ends the files, which are given up if one of them failed before: whoever wrote has been told. */
   async function endFiles(): Promise<void> {
     if (isEnded) return
     isEnded = true

@@ -13,7 +13,7 @@ import { openRunReader } from '../store/store.ts'
 /** How one task went. */
 export interface TaskResult {
   readonly task: string
-  /** Whose attempts these are, where attempts have several seats. */
+  /** Whose attempts these are, if attempts have several seats. */
   readonly seat?: string
   /** A tree counts the share of its endings that succeeded. */
   readonly successes: number

@@ -23,7 +23,7 @@ export interface Work {
   readonly limits: Limits
   /** What the policy is shown before the task. */
   readonly examples?: Examples
-  /** What it may cost, where the run has a budget. */
+  /** What it may cost, if the run has a budget. */
   readonly allowance?: BudgetLimits
   /** The policy to sample from in place of the run's own. */
   readonly endpoint?: string

@@ -48,7 +48,7 @@ export interface ForkOptions {
   readonly samples: number
   /** Tokens put behind that place before the policy goes on. */
   readonly edit?: Int32Array
-  /** Turns that a step shows, where the trajectory is continued step by step. */
+  /** Turns that a step shows, if the trajectory is continued step by step. */
   readonly stepHistory?: number
   readonly out: string
   readonly config: Readonly<Record<string, unknown>>
@@ -61,7 +61,7 @@ export interface Forked {
   readonly given: number
   readonly group: Group
   readonly value: Value | undefined
-  /** The reward that the stored trajectory got, where it got one. */
+  /** The reward that the stored trajectory got, if it got one. */
   readonly before: number | undefined
 }
 

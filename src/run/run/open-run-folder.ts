@@ -166,7 +166,7 @@ export async function openRun(
         if (isClosed) return
         await close({ status: 'stopped', reason: ending.reason! })
         listen?.(ending)
-        // A run that failed before anything was kept leaves no folder; where its disk failed, it can be resumed.
+        // A run that failed before anything was kept leaves no folder; if its disk failed, it can be resumed.
         const isOver = ending.status === 'failed' && !(ending.error instanceof StoreError)
         if (isNew && isOver) await removeUnbegun(out)
       },

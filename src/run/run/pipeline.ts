@@ -197,7 +197,7 @@ interface Shared {
   over(count: number): void
 }
 
-/** The seats of an attempt; one without a name where the environment names none. */
+/** The seats of an attempt; one without a name if the environment names none. */
 export function seatsOf({ environment }: Pick<RolloutContext, 'environment'>): NonEmpty<string> {
   return environment.seats ?? ['']
 }
@@ -272,7 +272,7 @@ async function rollMember(
   return await scoreAttempt(trees, job.task, options)
 }
 
-/** The trees of every seat, where an attempt was finished before the run was interrupted. */
+/** The trees of every seat, if an attempt was finished before the run was interrupted. */
 function knownTrees(
   job: Job,
   member: number,

@@ -53,7 +53,7 @@ export function openQuota(options: QuotaOptions): Quota {
       ),
     take(group) {
       if (glanceAt(group).isUseful) kept++
-      // Lengths are compared where a run is cut short; otherwise nothing is looked into.
+      // Lengths are compared if a run is cut short; otherwise nothing is looked into.
       if (keep === undefined) return
       for (const { trajectory } of group.members) {
         sampled += trajectory.usage.sampled

@@ -101,7 +101,7 @@ export interface RollParts<Data = unknown> extends QuotaOptions, Pick<RollOption
 
 /**
  * Rolls a group for every task; each comes out as soon as it is complete. Throws a
- * `RunStoppedError` where a budget or a quota ends it before the tasks do.
+ * `RunStoppedError` if a budget or a quota ends it before the tasks do.
  */
 export async function* rollGroups<Data>(
   tasks: TaskSource<Data>,

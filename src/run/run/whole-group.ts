@@ -25,7 +25,7 @@ const nothing: Begun = { kind: 'attempts', kept: new Map(), tries: 0 }
 
 /**
  * Has a group made and weighed in one place if that can be done, so that little is left to do here: what
- * comes is appended to the journal as it is, and read where something looks into it.
+ * comes is appended to the journal as it is, and read if something looks into it.
  */
 export async function rollWhole(
   job: Job,

@@ -1,4 +1,4 @@
-/** What stands between the names of several environments, where they are one text. */
+/** What stands between the names of several environments, if they are one text. */
 const between = ' + '
 
 /** Several environments as one name, as runs keep it. */

@@ -38,7 +38,7 @@ export async function loadUserPart(name: string): Promise<unknown> {
   throw new SettingError(`${path} has no export "${wanted}". ${hint} Write ${path}#NAME.`)
 }
 
-/** The line of a file that an error came from, where it came from there. */
+/** The line of a file that an error came from, if it came from there. */
 function lineIn(file: string, cause: unknown): string {
   const stack = cause instanceof Error ? (cause.stack ?? '') : ''
   const at = stack.indexOf(`${file}:`)

@@ -83,7 +83,7 @@ export function untilLastReply(messages: readonly Message[]): readonly Message[]
   return messages.slice(0, messages.findLastIndex(({ role }) => role === 'assistant') + 1)
 }
 
-/** The reward of a conversation; `null` where it never got one. */
+/** The reward of a conversation; `null` if it never got one. */
 export function rewardOf({ member }: Conversation): number | null {
   return isUnscored(member) ? null : member.reward.total
 }

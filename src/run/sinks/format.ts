@@ -29,7 +29,7 @@ export interface FormatOptions {
   readonly form: RowForm
   /** The loss they will be trained with, by our name of it. */
   readonly loss: string
-  /** In which order the sampling policy cuts, where that is known. */
+  /** In which order the sampling policy cuts, if that is known. */
   readonly cuts?: readonly string[] | undefined
   /** Also write what depends on clocks and servers. */
   readonly volatile: boolean
@@ -39,7 +39,7 @@ export interface FormatOptions {
 
 /** Writes groups in one format, one after the other. */
 export interface FormatWriter {
-  /** Gives the number of rows it wrote for the group; throws `RefusedError` where it cannot. */
+  /** Gives the number of rows it wrote for the group; throws `RefusedError` if it cannot. */
   write(group: ExportGroup): Promise<number>
   /** Writes what belongs at the end of the file. */
   end(): Promise<void>

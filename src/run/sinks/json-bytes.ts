@@ -11,7 +11,7 @@ export interface JsonBytes {
   /** `"name":`, with a comma before it unless it is the first of its object. */
   key(name: string): void
   integers(values: Int32Array | Uint8Array): void
-  /** Shortest form; `null` where a number is not finite. */
+  /** Shortest form; `null` if a number is not finite. */
   floats(values: Float32Array): void
   /** What was written so far, and an empty start; valid until the next write. */
   take(): Uint8Array

@@ -30,9 +30,9 @@ export interface ReadPath {
   readonly others?: OtherLogprobs
   /** What its trained tokens are worth, and to whom; absent if the file does not say. */
   readonly passages?: readonly Run<readonly ReadPassage[]>[]
-  /** Which experts served its tokens, where the file says. */
+  /** Which experts served its tokens, if the file says. */
   readonly experts?: RowExperts
-  /** Importance weights of its trained tokens, where the file has them; NaN if it has none. */
+  /** Importance weights of its trained tokens, if the file has them; NaN if it has none. */
   readonly importance?: Float64Array
   /** Whether `passages` name all who share a token, so that equal tokens are one only if they say so. */
   readonly namesAll?: boolean
@@ -53,12 +53,12 @@ export interface ReadTrajectory {
   readonly task: string
   readonly data: unknown
   readonly member: number
-  /** The ids it had, where the file keeps them. */
+  /** The ids it had, if the file keeps them. */
   readonly tree?: string
   readonly id?: string
   readonly step?: number
   readonly seat?: string
-  /** Empty where the file has messages only: they are encoded again. */
+  /** Empty if the file has messages only: they are encoded again. */
   readonly paths: readonly ReadPath[]
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
@@ -66,7 +66,7 @@ export interface ReadTrajectory {
   readonly reward: Reward | null
   readonly advantage: number | null
   readonly weight: number
-  /** The importance weight of the whole trajectory, where the file weighs tokens. */
+  /** The importance weight of the whole trajectory, if the file weighs tokens. */
   readonly importance?: Pick<TrajectoryImportance, 'factor' | 'ratios'>
   readonly dropped: Dropped | null
   readonly outcome: Outcome

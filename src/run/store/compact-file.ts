@@ -204,7 +204,7 @@ interface Compacted {
 /** Frames that are copied before the event loop turns and others are read. */
 const copiedTogether = 4
 
-/** Writes the file anew with what is live. Where that is most of a frame, its bytes are copied. */
+/** Writes the file anew with what is live. If that is most of a frame, its bytes are copied. */
 async function compact(
   path: string,
   frames: readonly NotedFrame[],

@@ -79,7 +79,7 @@ function laterTrajectory({ hasViews, ...known }: Known, read: () => Trajectory):
       return read().events
     },
   }
-  // Where nothing was condensed the name is not there at all.
+  // If nothing was condensed the name is not there at all.
   if (!hasViews) return later
   return Object.defineProperty(later, 'views', { get: () => read().views, enumerable: true })
 }

@@ -7,7 +7,7 @@ export interface Owner {
   readonly host: string
   /** When the process started, in ticks since boot, if the system reports it. */
   readonly started: string
-  /** The boot of the system that it runs on, and its namespace of process ids; '' where the system names none. */
+  /** The boot of the system that it runs on, and its namespace of process ids; '' if the system names none. */
   readonly boot: string
   readonly namespace: string
   /** How often it has told that it lives; undefined for writers of earlier versions, which never do. */

@@ -38,7 +38,7 @@ const betweenBeats = 5000
 /** A holder elsewhere that does not beat for so many milliseconds of the reader's own clock is dead. */
 const silence = 30_000
 
-/** Says whether the holder of a lock lives, where somebody else knows; undefined if nobody does. */
+/** Says whether the holder of a lock lives, if somebody else knows; undefined if nobody does. */
 export type IsLed = () => Promise<boolean | undefined>
 
 /**

@@ -37,7 +37,7 @@ export interface RunManifest {
   readonly journalBytes?: number
 }
 
-/** How a run stands: as its manifest says, or `interrupted` where its writer is gone without a word. */
+/** How a run stands: as its manifest says, or `interrupted` if its writer is gone without a word. */
 export type RunStanding = RunManifest['status'] | 'interrupted'
 
 /** How a run stands now. */

@@ -111,7 +111,7 @@ export async function openRunWriter(
       await journal[Symbol.asyncDispose]()
       if (!lock.isLost) {
         await notes?.write()
-        // Where that fails the former length stands, which the journal reaches as well.
+        // If that fails the former length stands, which the journal reaches as well.
         await noteLength(folder, journal.size).catch(() => {})
       }
       await lock[Symbol.asyncDispose]()

@@ -48,7 +48,7 @@ function headerOf({ id, task, member, seat, seed, sampling, tools, renderer }: T
   return { id, task, member, ...named, seed, sampling, tools, renderer }
 }
 
-/** A tree as the frame that a run's journal has of it: the same, written by hand where its shape is known. */
+/** A tree as the frame that a run's journal has of it: the same, written by hand if its shape is known. */
 export function treeToRunFrame(tree: Tree): WrittenFrame {
   const arrays: FrameArray[] = []
   const leftOut = new Lifting()

@@ -2,10 +2,10 @@ import type { Environment, MixedIn, Task } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
 import { openTaskSampler, type TaskSampler, type TaskSamplingReport } from './sample-tasks.ts'
 
-/** Whose task each is, where there are several environments. */
+/** Whose task each is, if there are several environments. */
 export type EnvironmentOf = (task: TaskId) => string | undefined
 
-/** Says whose tasks these are; undefined where there is one environment. */
+/** Says whose tasks these are; undefined if there is one environment. */
 export function environmentsOf(
   { mixed }: Pick<Environment, 'mixed'>,
   tasks: readonly Task[],

@@ -87,7 +87,7 @@ export interface StepEnd {
   readonly kind: 'step-end'
   readonly step: number
   readonly metrics: Readonly<Record<string, number>>
-  /** How rolling was ahead of it, where it may be. */
+  /** How rolling was ahead of it, if it may be. */
   readonly ahead?: RolledAhead
 }
 

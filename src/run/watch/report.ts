@@ -72,7 +72,7 @@ export interface Report {
   readonly forks: Readonly<Record<string, ForkCost>>
   /** Sampled tokens whose log-probabilities are not tempered, by basis. */
   readonly untempered: Readonly<Record<string, number>>
-  /** What condensing did, where contexts were condensed. */
+  /** What condensing did, if contexts were condensed. */
   readonly condensing?: CondenseReport
 }
 

@@ -25,7 +25,7 @@ export interface TrajectoryFigures {
   /** How often something happened, by its kind; calls of tools are counted with their tool. */
   readonly events: readonly (readonly [kind: string, count: number])[]
   readonly forks: readonly (readonly [cause: string, cost: ForkCost])[]
-  /** Set where something was condensed or recalled, or should have been. */
+  /** Set if something was condensed or recalled, or should have been. */
   readonly condensing?: CondenseFigures
 }
 

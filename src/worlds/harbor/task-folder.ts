@@ -20,7 +20,7 @@ export interface TaskFolder {
   }
   /** Whether the policy's commands may reach the network, as the task says. */
   readonly wantsNetwork: boolean
-  /** A ready image, where the task names one. */
+  /** A ready image, if the task names one. */
   readonly image?: string
 }
 
@@ -44,7 +44,7 @@ const harborConfig = late(() =>
   }),
 )
 
-/** The task folders in a folder, by name; one alone where the folder itself is one. */
+/** The task folders in a folder, by name; one alone if the folder itself is one. */
 export function findTaskFolders(path: string): readonly string[] {
   const folder = resolve(path)
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {

@@ -40,7 +40,7 @@ const defaults = {
 
 /**
  * Reasoning with code: the policy writes code, reads its output, and answers. Code runs in a child
- * process without files, network or secrets, within walls where the system can build them; what it
+ * process without files, network or secrets, within walls if the system can build them; what it
  * defines is kept within the attempt.
  */
 export function interpreter(given: InterpreterOptions = {}): Environment<PromptTask> {
@@ -74,7 +74,7 @@ export function interpreter(given: InterpreterOptions = {}): Environment<PromptT
   return { ...made, isolation: { by: `${by}, ${secondLine}`, ...rest } }
 }
 
-/** The protections on every machine; the only ones where the system builds no walls. */
+/** The protections on every machine; the only ones if the system builds no walls. */
 const secondLine = 'WebAssembly, Node’s permission model for files, sockets closed from inside'
 
 function requireWalls({ network, files, processes }: Walls): void {

@@ -28,7 +28,7 @@ export interface WorldSettings
 
 /** A world's report. */
 export interface Report {
-  /** The boxed answer that code printed, where it did. */
+  /** The boxed answer that code printed, if it did. */
   readonly printed?: string
 }
 

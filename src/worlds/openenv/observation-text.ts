@@ -4,7 +4,7 @@ import { isRecord } from '../../engine/environments/tools/json-schema.ts'
 const ignoredFields = new Set(['metadata', 'done', 'reward'])
 
 /**
- * An observation as a policy reads it: the one field that is asked for, the only text where there
+ * An observation as a policy reads it: the one field that is asked for, the only text if there
  * is only one, and otherwise all fields that hold something, as JSON.
  */
 export function observationText(

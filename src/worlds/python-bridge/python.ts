@@ -212,7 +212,7 @@ export const pythonFactory = environmentFactory({
   },
 })
 
-/** A value as Python is given it: JSON where it reads as that, and otherwise the text. */
+/** A value as Python is given it: JSON if it reads as that, and otherwise the text. */
 function argumentOf(text: string): unknown {
   try {
     return JSON.parse(text)

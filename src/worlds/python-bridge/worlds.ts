@@ -11,7 +11,7 @@ import {
 export interface PythonWorld {
   readonly begun: unknown
   step(action: object, call: Call): Promise<unknown>
-  /** What an attempt that was cut off is worth, where the package says so. */
+  /** What an attempt that was cut off is worth, if the package says so. */
   finish(call: Call): Promise<unknown>
   close(): Promise<void>
 }

@@ -44,7 +44,7 @@ export type RepairTask = z.output<ReturnType<typeof makeSchema>>
 export interface RepairReport {
   readonly passed: number
   readonly total: number
-  /** Why nothing could be counted, where the program did not run. */
+  /** Why nothing could be counted, if the program did not run. */
   readonly problem?: string
 }
 

@@ -32,7 +32,7 @@ export interface Limits {
   readonly temporary?: number
 }
 
-/** Programs and their libraries; where one of them does not exist it is left out. */
+/** Programs and their libraries; if one of them does not exist it is left out. */
 export const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/nix/store']
 
 /** Where the kernel lists the keys of a user, in whatever namespace. */

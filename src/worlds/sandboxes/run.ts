@@ -17,7 +17,7 @@ export interface RunOptions {
 /** What became of a command. */
 export interface Finished {
   readonly end: 'exited' | 'out-of-time' | 'stopped'
-  /** Its exit code; 128 and more where a signal ended it. */
+  /** Its exit code; 128 and more if a signal ended it. */
   readonly code: number
   readonly output: string
   readonly complaints: string

@@ -264,7 +264,7 @@ function takeAgent(orchestrator: Orchestrator, message: SpokenMessage): boolean 
   }
 }
 
-/** The agent's message; `undefined` where one of its calls cannot be read. */
+/** The agent's message; `undefined` if one of its calls cannot be read. */
 function readReply({ message, calls }: Reply): SpokenMessage | undefined {
   const read: Tau2ToolCall[] = []
   for (const attempt of calls) {

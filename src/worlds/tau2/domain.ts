@@ -283,7 +283,7 @@ export class Tau2Domain {
     )
   }
 
-  /** The file of tasks; that of telecom is made again where a trimmed checkout lacks it. */
+  /** The file of tasks; that of telecom is made again if a trimmed checkout lacks it. */
   tasksText(): string {
     const path = domainPath(this.#layout.folder, 'tasks.json')
     if (this.checkout.has(path) || !this.syncs) return this.checkout.data(path)

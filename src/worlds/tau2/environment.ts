@@ -29,7 +29,7 @@ export type AgentKind = (typeof agentKinds)[number]
 /** How tau2-bench is played. */
 export interface Tau2EnvironmentOptions {
   readonly domain: Tau2Domain
-  /** Who the policy talks to; nobody where the agent is alone. */
+  /** Who the policy talks to; nobody if the agent is alone. */
   readonly user: Tau2User
   /** @default 'llm' */
   readonly agent?: AgentKind

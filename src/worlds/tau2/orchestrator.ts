@@ -215,7 +215,7 @@ export class Orchestrator {
     }
   }
 
-  /** What both sides cost, each `null` where one of its messages has no cost. */
+  /** What both sides cost, each `null` if one of its messages has no cost. */
   costs(): { readonly agent: number | null; readonly user: number | null } {
     return { agent: costOf(this.messages, 'assistant'), user: costOf(this.messages, 'user') }
   }

@@ -15,7 +15,7 @@ export type Tau2Report = {
   readonly split: string
   readonly task_id: string
   readonly reward: number
-  /** `null` where the conversation did not come to its end. */
+  /** `null` if the conversation did not come to its end. */
   readonly termination_reason: Termination | null
   readonly steps: number
   readonly errors: number

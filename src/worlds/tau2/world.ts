@@ -31,7 +31,7 @@ export type WorldDifferences = readonly ReadonlyMap<string, string | null>[]
 export interface ToolAnswer {
   readonly content: string
   readonly error: boolean
-  /** What was wrong with the call, where it raised. */
+  /** What was wrong with the call, if it raised. */
   readonly problem?: AnswerProblem
 }
 
@@ -162,7 +162,7 @@ export class Tau2World {
     return this.#run(() => this.domain.hash(this.domain.agent, this.#version))
   }
 
-  /** The original's hash of the user's database, `null` where users have none. */
+  /** The original's hash of the user's database, `null` if users have none. */
   userHash(): string | null {
     const { user } = this.domain
     return user ? this.#run(() => this.domain.hash(user, this.#version)) : null

@@ -10,7 +10,7 @@ export interface WorkspaceLimits {
   readonly memory: number
   /** Bytes kept of a command's output, and of its complaints. */
   readonly outputBytes: number
-  /** Processes at one time, where the system bounds them. */
+  /** Processes at one time, if the system bounds them. */
   readonly processes: number
   /** Mebibytes that all files may take together. */
   readonly disk: number

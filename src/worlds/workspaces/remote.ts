@@ -150,7 +150,7 @@ class Server {
     return (await this.ask(opened, method, path, { ...call, archive, within: 1800 })).id
   }
 
-  /** Asks, waits where the server is full, and reads the answer by its schema. */
+  /** Asks, waits if the server is full, and reads the answer by its schema. */
   async ask<T>(schema: z.ZodType<T>, method: string, path: string, asking: Asking): Promise<T> {
     const giveUp = performance.now() + this.#patience * 1000
     for (let wait = 100; ; wait = Math.min(2 * wait, 5000)) {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { WorkspaceError } from './contract.ts'
 
-/** Copies a folder; where the file system can, blocks are shared until one of the two changes them. */
+/** Copies a folder; if the file system can, blocks are shared until one of the two changes them. */
 export async function copyTree(from: string, to: string): Promise<void> {
   const words = process.platform === 'linux' ? ['-a', '--reflink=auto'] : ['-a']
   const complaint = await complaintOf('cp', [...words, `${from}/.`, to])

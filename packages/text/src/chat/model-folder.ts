@@ -16,7 +16,7 @@ export interface ModelFiles {
   /** `tokenizer_config.json`, parsed; empty if there is none. */
   readonly config: Readonly<Record<string, unknown>>
   readonly template: string
-  /** The template to use where tools are offered, if the folder has one of its own for that. */
+  /** The template to use if tools are offered, if the folder has one of its own for that. */
   readonly toolTemplate?: string
   /** Ids that end a generation, by `generation_config.json`. */
   readonly endIds: readonly number[]

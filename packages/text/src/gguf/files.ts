@@ -109,7 +109,7 @@ function pieces({ pattern, digits }: Cut): readonly object[] {
   return [split, { ...bytes, use_regex: false }]
 }
 
-/** What puts the first token before every text, where the file says so. */
+/** What puts the first token before every text, if the file says so. */
 function beginning(
   { facts }: GgufHeader,
   tokens: readonly string[],

@@ -58,7 +58,7 @@ const VIEWS = {
 export const dictView = (dict: Dict, part: keyof typeof VIEWS): TemplateObject =>
   new TemplateObject(`dict_${part}`, VIEWS[part], dict)
 
-/** The pairs of a dict sorted by key where the keys have an order, else as they are. */
+/** The pairs of a dict sorted by key if the keys have an order, else as they are. */
 export function sortedEntries(run: Run, dict: Dict): [Value, Value][] {
   const entries = [...dict.keys()].map(key => itemPair(dict, key))
   try {

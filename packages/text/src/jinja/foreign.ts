@@ -21,7 +21,7 @@ export type TemplateInput =
   | readonly TemplateInput[]
   | Map<PythonKey, TemplateInput>
 
-/** The characters of a text that are foreign, as pairs of offsets; `key` where it stands in a dict. */
+/** The characters of a text that are foreign, as pairs of offsets; `key` if it stands in a dict. */
 export type ForeignRanges = (text: string, key?: PythonKey) => readonly number[]
 
 /** Wraps every string inside a value, keys of dicts too; `rangesOf` says which characters are foreign. */

@@ -50,7 +50,7 @@ export type TemplateVariables =
 
 /** A compiled chat template. */
 export interface Template {
-  /** Renders with these variables; raises `TemplateError` where transformers would raise. */
+  /** Renders with these variables; raises `TemplateError` if transformers would raise. */
   render(variables: TemplateVariables, options?: RenderOptions): Rendering
 }
 

@@ -46,7 +46,7 @@ export class TemplateObject {
   /** The name of its class in Python, for error messages. */
   readonly type: string
   readonly behaviour: Behaviour
-  /** What the behaviour works on, where many objects share one behaviour. */
+  /** What the behaviour works on, if many objects share one behaviour. */
   readonly state: unknown
   constructor(type: string, behaviour: Behaviour, state?: unknown) {
     this.type = type

@@ -14,10 +14,10 @@ export type { ToolFormat } from './formats/tool-formats.ts'
  *
  * 1. Reasoning is split off first. A call within a thinking block is not a call, except in formats
  *    whose calls end or interrupt thinking by their grammar (apertus2509, inkling, kimi_k3). A block
- *    that never closes ends at the first call, where the format has such a rule. The closing tag of
+ *    that never closes ends at the first call, if the format has such a rule. The closing tag of
  *    a block that nobody opened is text, unless the prompt opened it (`opensInReasoning`). A later
  *    block is reasoning too; in formats of channels what follows the calls is left as it is.
- * 2. A call counts when its own closing marker has arrived, or, where a format has none, when its
+ * 2. A call counts when its own closing marker has arrived, or, if a format has none, when its
  *    value is complete; the closing marker of the section around it may be missing.
  * 3. A call that is cut off or breaks its grammar is kept as `malformed`: its raw text up to its own
  *    closing marker, the next opening one or the end, and what is wrong with it. It is never
@@ -65,7 +65,7 @@ export type ParsedCall =
     }
   | {
       readonly kind: 'malformed'
-      /** The tool it seems to have meant, where that could be read. */
+      /** The tool it seems to have meant, if that could be read. */
       readonly name?: string
       readonly raw: string
       readonly problem: string

@@ -3,14 +3,14 @@ import { parseLiteral } from '../python/literal.ts'
 import { isJson } from './json.ts'
 import { type ParameterType, type Schema, schemaTypes } from './schema.ts'
 
-/** How a format reads raw text where the schema leaves it open. */
+/** How a format reads raw text if the schema leaves it open. */
 export interface ValueRule {
   /**
    * A parameter that the schema does not declare. Objects, lists, flags and null are read as such;
    * what looks like a number is `text`, or `json` in formats whose models mean numbers.
    */
   readonly undeclared: 'text' | 'json'
-  /** A parameter that may be a string or something else: text, or the other type where it fits. */
+  /** A parameter that may be a string or something else: text, or the other type if it fits. */
   readonly union: 'text' | 'typed' | 'json'
   /**
    * What is removed from the ends of a value that is read as text although its schema does not declare

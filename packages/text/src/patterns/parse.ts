@@ -118,7 +118,7 @@ function readEscape(reader: Reader): Part {
   return setOf(reader, written![0])
 }
 
-/** A class, which may hold others where the flag is `v`. */
+/** A class, which may hold others if the flag is `v`. */
 function takeClass(reader: Reader): string {
   const start = reader.at
   const nests = reader.flags.includes('v')

@@ -29,7 +29,7 @@ function compoundName(value: object): string {
   return 'type' in value ? String(value.type) : 'object'
 }
 
-/** The value as a number where Python counts it as one (`True` is 1), else `undefined`. */
+/** The value as a number if Python counts it as one (`True` is 1), else `undefined`. */
 export function asNumber(value: unknown): PythonNumber | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return value
   if (typeof value === 'boolean') return value ? 1 : 0
@@ -149,7 +149,7 @@ function requireHashableWithin(value: Value, left: { items: number }): void {
 
 type Ordering = '<' | '<=' | '>' | '>='
 
-/** Python's ordering comparisons, with its TypeError where two types have no order. */
+/** Python's ordering comparisons, with its TypeError if two types have no order. */
 export function compare(operator: Ordering, left: Value, right: Value): boolean {
   const leftText = asText(left)
   const rightText = asText(right)

@@ -57,7 +57,7 @@ export function scale(mantissa: bigint, exponent: number): number {
   if (mantissa === 0n) return 0
   const width = bitLength(mantissa)
   if (width + exponent > 1024) return Infinity
-  // A double keeps 53 bits, fewer where the result is subnormal.
+  // A double keeps 53 bits, fewer if the result is subnormal.
   const keep = Math.min(53, width + exponent + 1074)
   if (keep < 0) return 0
   const drop = Math.max(0, width - keep)

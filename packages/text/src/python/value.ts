@@ -1,7 +1,7 @@
 import { PythonError } from './error.ts'
 
 /**
- * A Python value. A JavaScript number without a fraction is an `int` (a `bigint` where it would lose
+ * A Python value. A JavaScript number without a fraction is an `int` (a `bigint` if it would lose
  * digits), every other number a `float`; `PythonFloat` tells `1.0` from `1`.
  */
 export type PythonValue =
@@ -38,7 +38,7 @@ export class PythonTuple<Item = PythonValue> {
   }
 }
 
-/** A `str` that knows more than its characters; where only they count, it is a string like others. */
+/** A `str` that knows more than its characters; if only they count, it is a string like others. */
 export abstract class PythonText {
   /** The characters. */
   abstract readonly text: string

@@ -58,7 +58,7 @@ interface Affixes {
 
 /**
  * Writes the characters of a piece as symbols. One without a token becomes its bytes, or the unknown
- * token, or, where there is neither, nothing: then its neighbours meet, as in the reference.
+ * token, or, if there is neither, nothing: then its neighbours meet, as in the reference.
  */
 function symbolWriter(
   { model }: Definition,

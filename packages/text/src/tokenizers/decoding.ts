@@ -4,7 +4,7 @@ import type { StreamDecoder } from './tokenizer.ts'
 export interface Decoding {
   decode(ids: ArrayLike<number>, isSkipped: (id: number) => boolean): string
   open(isSkipped: (id: number) => boolean): StreamDecoder
-  /** The bytes of a token, where a text is nothing but the bytes of its tokens. */
+  /** The bytes of a token, if a text is nothing but the bytes of its tokens. */
   bytesOf?(id: number): Uint8Array | undefined
 }
 

@@ -57,7 +57,7 @@ function makeEncoder(model: PieceModel, { steps, controls, ids }: Encoding): Pla
       const content = forbidden.get(ids.ids[at]!)
       if (content !== undefined) made.add(content)
     }
-    // The unknown token is a control token too: made where the text does not spell it, it is no harm.
+    // The unknown token is a control token too: made if the text does not spell it, it is no harm.
     if (![...made].some(content => text.includes(content))) return
     ids.length = start
     for (const part of text.split(inside)) model.encode(part, ids)

@@ -27,7 +27,7 @@ export interface Tokenizer {
   tokenOf(id: number): string | undefined
   /** Whether the id belongs to a special added token, the kind that `skipSpecial` leaves out. */
   isControl(id: number): boolean
-  /** The bytes a token stands for, where tokens are bytes (byte-level BPE, our word level). */
+  /** The bytes a token stands for, if tokens are bytes (byte-level BPE, our word level). */
   bytesOf?(id: number): Uint8Array | undefined
 }
 

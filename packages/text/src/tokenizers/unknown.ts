@@ -13,7 +13,7 @@ export function byteToken(byte: number): string {
   return `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`
 }
 
-/** Adds the bytes of a text as tokens; false, and nothing is added, where one of them has none. */
+/** Adds the bytes of a text as tokens; false, and nothing is added, if one of them has none. */
 export type ByteWriter = (text: string, ids: IdBuffer) => boolean
 
 /** Writes what a vocabulary does not know as bytes, if its model does that. */

@@ -27,7 +27,7 @@ export type PolicyFault =
 
 /** How the server behind the policy behaves. */
 export interface PolicyScene {
-  /** What it answers to every sample; `text` where it speaks in text. */
+  /** What it answers to every sample; `text` if it speaks in text. */
   readonly ids: readonly number[]
   readonly logprobs: readonly number[]
   readonly text: string

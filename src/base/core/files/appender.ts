@@ -15,7 +15,7 @@ export interface Appender {
 
 /** How a file is added to. */
 export interface AppenderOptions {
-  /** Whether entries are lines: the first begins a line of its own where a killed writer left half a one. @default true */
+  /** Whether entries are lines: the first begins a line of its own if a killed writer left half a one. @default true */
   readonly isLines?: boolean
 }
 

@@ -74,7 +74,7 @@ export class Absences {
     return (this.#stood + since) / 1000
   }
 
-  /** Asks; where the server is away, waits until it is back and asks then. Throws what else goes wrong. */
+  /** Asks; if the server is away, waits until it is back and asks then. Throws what else goes wrong. */
   async ask<T>(awaited: Awaited<T>): Promise<T> {
     const { server, isAway, ask } = awaited
     if (!this.isWatched) return await ask()

@@ -78,7 +78,7 @@ export interface Bounds extends Call {
 /** Something was not done in time. */
 export class TookTooLong extends Error {}
 
-/** What `work` gives; throws, naming it, where it takes longer than its seconds. */
+/** What `work` gives; throws, naming it, if it takes longer than its seconds. */
 export async function inTime<T>(
   what: string,
   { seconds, signal }: Bounds,

@@ -1,6 +1,6 @@
 import { knownSecrets, withoutSecrets } from './secrets.ts'
 
-/** A text that is sent piece by piece without the secrets that are known, also where pieces split one. */
+/** A text that is sent piece by piece without the secrets that are known, also if pieces split one. */
 export interface GrowingText {
   /** What may be sent once this piece is there too; the beginning of a secret waits for what follows. */
   add(piece: string): string
@@ -39,7 +39,7 @@ function settledLength(text: string): number {
   let settled = text.length
   let left = text
   for (const secret of secrets) {
-    // Where a whole secret stands, neither it nor a shorter one begins anew.
+    // If a whole secret stands, neither it nor a shorter one begins anew.
     left = left.replaceAll(secret, gap => '\0'.repeat(gap.length))
     settled = Math.min(settled, beginningAt(left, secret))
   }

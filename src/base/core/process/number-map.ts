@@ -61,7 +61,7 @@ export class NumberMap<T extends object> {
     return Math.imul(number, 0x9e3779b1) >>> (Math.clz32(this.#things.length) + 1)
   }
 
-  /** Moves what stands behind an emptied place, where a search would not get past the gap otherwise. */
+  /** Moves what stands behind an emptied place, if a search would not get past the gap otherwise. */
   #closeGap(emptied: number): void {
     const last = this.#things.length - 1
     let gap = emptied

@@ -12,7 +12,7 @@ const defaults: { readonly single: SinglePolicy } = { single: 'zero' }
 
 /**
  * OPO: a reward less the length-weighted mean of its group, Σ len·r / Σ len, the baseline of least
- * variance where gradient norms grow with length (Hao et al. 2025, arXiv 2505.23585).
+ * variance if gradient norms grow with length (Hao et al. 2025, arXiv 2505.23585).
  */
 export function opoAdvantages(
   entries: readonly RewardedTrajectory[],

@@ -27,7 +27,7 @@ export interface SequenceShape {
   /**
    * `sequence`: the true gradient, through the mean to every token of the trajectory. `token`: each
    * token receives the derivative of its own loss (the stop-gradient form of GSPO-token). They are
-   * the same where a trajectory's advantage and shares do not vary.
+   * the same if a trajectory's advantage and shares do not vary.
    */
   readonly gradient: 'sequence' | 'token'
 }

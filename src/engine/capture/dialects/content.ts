@@ -1,7 +1,7 @@
 import type { Content, ContentPart } from '@espalier/text'
 import { refuseUnsupported } from './fields.ts'
 
-/** An image to pass on, or a refusal where the policy reads none. */
+/** An image to pass on, or a refusal if the policy reads none. */
 export function imagePart(url: string, place: string, images: boolean | undefined): ContentPart {
   if (images) return { type: 'image_url', image_url: { url } }
   return refuseUnsupported(place, 'is an image, and this policy reads text only')

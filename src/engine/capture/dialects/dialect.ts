@@ -7,9 +7,9 @@ export type DialectName = 'openai-chat' | 'openai-responses' | 'anthropic' | 'go
 
 /** What reading a request needs besides its body. */
 export interface ReadOptions {
-  /** The model that the path names, where the dialect puts it there. */
+  /** The model that the path names, if the dialect puts it there. */
   readonly model?: string | undefined
-  /** Whether the path asks for a stream, where the dialect says so there. */
+  /** Whether the path asks for a stream, if the dialect says so there. */
   readonly stream?: boolean | undefined
   /** Whether images may be passed on. @default false */
   readonly images?: boolean | undefined
@@ -68,7 +68,7 @@ export interface Dialect {
   /** The body of an answer that is not streamed; one or several, as was asked. */
   write(asked: Asked, answers: readonly ChatAnswer[], options: WriteOptions): unknown
   openStream(asked: Asked, options: WriteOptions): StreamWriter
-  /** How tokens are counted without being answered, where the dialect has that. */
+  /** How tokens are counted without being answered, if the dialect has that. */
   readonly counting?: {
     read(body: unknown, options: ReadOptions): Asked
     write(tokens: number): unknown

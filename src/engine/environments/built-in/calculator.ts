@@ -20,7 +20,7 @@ const calculate = late(() =>
 
 const splits = ['train', 'test'] as const
 
-/** Arithmetic with one tool, `calculate`; rewarded where the answer is the right number. */
+/** Arithmetic with one tool, `calculate`; rewarded if the answer is the right number. */
 export function calculator(): Environment<PromptTask> {
   return environment({
     name: 'calculator',

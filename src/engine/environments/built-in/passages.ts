@@ -40,7 +40,7 @@ export interface PassagesOptions {
   readonly instructions?: (task: PassageTask) => string
 }
 
-/** Questions over several passages, rewarded where the final answer is right. */
+/** Questions over several passages, rewarded if the final answer is right. */
 export function passages(options: PassagesOptions = {}): Environment<PassageTask> {
   const { instructions = () => passageInstructions } = options
   return environment({

@@ -12,7 +12,7 @@ export const matches: Readonly<Record<Match, (text: string, data: unknown) => bo
   number: (text, data) => isNumberAnswer(text, data),
 }
 
-/** A task's messages in, one answer out; rewarded where it matches the task's `answer`. */
+/** A task's messages in, one answer out; rewarded if it matches the task's `answer`. */
 export function singleTurn(options: { readonly match?: Match } = {}): Environment<PromptTask> {
   const { match } = { match: 'exact' as const, ...options }
   return environment({

@@ -175,7 +175,7 @@ function isAnswer(line: string): boolean {
   return line.toLowerCase().startsWith('answer')
 }
 
-/** A task of several plain lines; rewarded with 1 where it is solved. It brings its own demonstrations. */
+/** A task of several plain lines; rewarded with 1 if it is solved. It brings its own demonstrations. */
 export function smallTalk(name: SmallTalk): Environment {
   return build(name, kinds[name] as unknown as Kind<unknown>)
 }

@@ -4,7 +4,7 @@ import type { Json } from '../../../base/core/ids.ts'
 const deepest = 500
 
 /**
- * A copy of a value as plain JSON; throws, naming the place, where the value is not plain: what a
+ * A copy of a value as plain JSON; throws, naming the place, if the value is not plain: what a
  * report holds must be the same when it is read back years later.
  */
 export function toJson(value: unknown, path = 'report', depth = 0): Json {

@@ -17,7 +17,7 @@ import {
 export interface ChatAnswer {
   readonly message: AssistantMessage
   readonly finish: Finish
-  /** Exact tokens, where the server gives them and read exactly the prompt that was meant. */
+  /** Exact tokens, if the server gives them and read exactly the prompt that was meant. */
   readonly tokens: { readonly ids: Int32Array; readonly logprobs: Float32Array | null } | undefined
   readonly promptTokens: number
   readonly sampledTokens: number

@@ -33,7 +33,7 @@ export interface ChatRequest {
 export interface Chat extends AsyncDisposable {
   readonly url: string
   say(request: ChatRequest, call: Call): Promise<ChatAnswer>
-  /** The model's name there, and its context where the server tells it. */
+  /** The model's name there, and its context if the server tells it. */
   describe(call: Call): Promise<PolicyDescription>
 }
 

@@ -7,7 +7,7 @@ export interface Generated {
   readonly logprobs: Float32Array
   readonly top: TopLogprobs | undefined
   readonly finish: Finish
-  /** The name of the weights, or all names in their order where they changed inside the answer. */
+  /** The name of the weights, or all names in their order if they changed inside the answer. */
   readonly weights: unknown
   readonly promptTokens: number | undefined
   readonly cachedTokens: number | undefined

@@ -36,7 +36,7 @@ export interface LlamaAsked {
   readonly width: number
   /** The server knows no stop ids but the model's own, so the others are looked for here. */
   readonly stopIds: readonly number[]
-  /** Texts to end a whole answer behind, where the server was not asked to look for them. */
+  /** Texts to end a whole answer behind, if the server was not asked to look for them. */
   readonly stopStrings: readonly string[]
 }
 

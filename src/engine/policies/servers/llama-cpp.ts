@@ -141,7 +141,7 @@ async function drawAgain(
   if (finish.kind === 'abort') return before
   const again = await drawWhole(llama, request, { maxTokens: predicted, call })
   if (finish.kind !== 'stop') return { ...again, finish }
-  // The second draw may differ where the server's cache is of lower precision.
+  // The second draw may differ if the server's cache is of lower precision.
   const isEnded = again.finish.kind === 'stop' || predicted === request.maxTokens
   return isEnded ? again : drawWhole(llama, request, { maxTokens: request.maxTokens, call })
 }

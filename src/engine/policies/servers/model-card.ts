@@ -23,7 +23,7 @@ export async function firstModel(server: Server, call: Call): Promise<string> {
   }
 }
 
-/** What a chat server says of a model; no more than its name where its list is broken, but for a missing key. */
+/** What a chat server says of a model; no more than its name if its list is broken, but for a missing key. */
 export async function describeModel(
   server: Server,
   model: string,

@@ -29,7 +29,7 @@ export interface ServerRequest {
   readonly headers?: readonly string[] | undefined
   /** Overrides the server's deadline. */
   readonly deadlineSeconds?: number | undefined
-  /** Takes the body piece by piece where the server answers with an event stream. */
+  /** Takes the body piece by piece if the server answers with an event stream. */
   readonly onEvents?: ((chunk: Buffer) => void) | undefined
 }
 

@@ -37,7 +37,7 @@ import { openWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 /** How to use an SGLang server. */
 export interface SglangOptions extends ServerOptions {
   /**
-   * `raw` where the server runs with SGLANG_RETURN_ORIGINAL_LOGPROB=1.
+   * `raw` if the server runs with SGLANG_RETURN_ORIGINAL_LOGPROB=1.
    * @default 'processed', or what `takeLogprobs` says
    */
   readonly logprobs?: 'raw' | 'processed'
@@ -165,7 +165,7 @@ function begin(sglang: Sglang, asked: SampleRequest): SampleState {
   }
 }
 
-/** Experts are asked for where the server tells them, and not where it does not; mostly nothing changes. */
+/** Experts are asked for if the server tells them, and not if it does not; mostly nothing changes. */
 function withExperts(asked: SampleRequest, experts: ExpertShape | undefined): SampleRequest {
   if (experts) return { expertsFrom: 0, ...asked }
   if (asked.expertsFrom === undefined) return asked

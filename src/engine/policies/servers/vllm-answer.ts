@@ -24,7 +24,7 @@ export interface VllmChoice {
   readonly logprobs: Float32Array
   readonly top: TopLogprobs | undefined
   readonly finish: Finish
-  /** The names of the weights in their order, where they changed while it was sampled. */
+  /** The names of the weights in their order, if they changed while it was sampled. */
   readonly weights?: readonly unknown[]
   /** Which experts served its tokens, as the server wrote it. */
   readonly experts?: unknown

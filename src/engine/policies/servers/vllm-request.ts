@@ -14,7 +14,7 @@ export const vllmPaths: Readonly<Record<VllmEndpoint, string>> = {
 /** What a body says besides the sample itself. */
 export interface VllmFrame {
   readonly endpoint: VllmEndpoint
-  /** The name under which the server serves the model, where it serves several. */
+  /** The name under which the server serves the model, if it serves several. */
   readonly model: string | undefined
   readonly stream: boolean
   /** How many samples; the i-th is drawn with the seed plus i. */

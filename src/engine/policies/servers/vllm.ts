@@ -47,14 +47,14 @@ import { openWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
 
 /** How to use a vLLM server. */
 export interface VllmOptions extends ServerOptions {
-  /** The name under which the server serves the model, where it serves several. */
+  /** The name under which the server serves the model, if it serves several. */
   readonly servedModel?: string
   /**
    * What the server's `--logprobs-mode` gives: `raw` before temperature, as by default, or
    * `processed` after it. @default 'raw', or what `takeLogprobs` says
    */
   readonly logprobs?: 'raw' | 'processed'
-  /** @default `generate` where the server knows it, else `completions` */
+  /** @default `generate` if the server knows it, else `completions` */
   readonly endpoint?: VllmEndpoint
   /** Keeps the experts that served each token: layers and experts per token of the model. @default none */
   readonly experts?: ExpertShape

@@ -18,7 +18,7 @@ export interface Passes {
 const path = 'forward_backward'
 
 /**
- * Passes as protobuf, which Tinker and TuFT want, or as JSON, where a server knows nothing else: the
+ * Passes as protobuf, which Tinker and TuFT want, or as JSON, if a server knows nothing else: the
  * first pass finds out which.
  */
 export function openPasses({

@@ -166,7 +166,7 @@ function stopOf({ stopIds, stopStrings }: SampleRequest): { readonly stop?: read
   return stopIds.length > 0 ? { stop: stopIds } : {}
 }
 
-/** Ends a sequence at an id that ends turns, where only texts could be sent to the server. */
+/** Ends a sequence at an id that ends turns, if only texts could be sent to the server. */
 function cutAt(sequence: Sequence, { stopIds, stopStrings }: SampleRequest): Sequence {
   if (stopStrings.length === 0) return sequence
   const { tokens, logprobs } = sequence

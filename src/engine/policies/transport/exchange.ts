@@ -23,7 +23,7 @@ export interface ExchangeOptions {
   /** Method and address, for messages. */
   readonly where: string
   readonly deadlineSeconds: number
-  /** Takes the body piece by piece where the server answers with an event stream. */
+  /** Takes the body piece by piece if the server answers with an event stream. */
   readonly onEvents?: ((chunk: Buffer) => void) | undefined
   /** A secret that error messages must not quote. */
   readonly key?: string | undefined

@@ -2,7 +2,7 @@ import type { BranchPolicy, Grown, GrownTree, Growth } from '../branch.ts'
 
 /**
  * Grows one path at a time from the turn that promises most: the mean reward of the endings below
- * it, and more where few have been tried (an upper confidence bound). @default exploration 1
+ * it, and more if few have been tried (an upper confidence bound). @default exploration 1
  */
 export function bestFirstBranches({ exploration = 1 } = {}): BranchPolicy {
   return {

@@ -15,9 +15,9 @@ export interface StepRecord {
   /** The version of the weights after it. */
   readonly version: number
   readonly reward: number
-  /** The mean reward seat by seat, where several learn. */
+  /** The mean reward seat by seat, if several learn. */
   readonly rewardBySeat?: Readonly<Record<string, number>>
-  /** The same environment by environment, where there are several. */
+  /** Environment by environment, if there are several. */
   readonly byEnvironment?: Readonly<
     Record<string, Pick<StepRecord, 'reward' | 'success' | 'groups'>>
   >
@@ -124,7 +124,7 @@ export function stepByEnvironment(
   return { byEnvironment: Object.fromEntries(counted) }
 }
 
-/** Groups by whose task they are of; all of them as one where there is one environment. */
+/** Groups by whose task they are of; all of them as one if there is one environment. */
 export function partition(
   groups: readonly Group[],
   environmentOf: EnvironmentOf = () => undefined,

@@ -121,13 +121,13 @@ function aheadOf({ groups, refused, stale }: Fed, { roll, learn }: StepRecord['s
   }
 }
 
-/** Ends training where every attempt failed outside the policy: going on would only lose time. */
+/** Ends training if every attempt failed outside the policy: going on would only lose time. */
 export function refuseFailures(attempts: string, failure: string | undefined): void {
   if (failure !== undefined) throw new Error(`No attempt ${attempts} could be scored: ${failure}`)
 }
 
 /**
- * A step's groups, scaled over all of them where the comparison is over batches: over those of one environment,
+ * A step's groups, scaled over all of them if the comparison is over batches: over those of one environment,
  * since the rewards of several have no common scale.
  */
 function scaleBatch(

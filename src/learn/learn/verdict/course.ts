@@ -4,7 +4,7 @@ import { mean } from '../../../base/math/statistics.ts'
 export interface CourseStep {
   readonly success: number
   readonly reward: number
-  /** Rows with an advantage, where the trainer tells. */
+  /** Rows with an advantage, if the trainer tells. */
   readonly trainedRows?: number
   readonly entropy?: number
   readonly kl?: number
@@ -19,9 +19,9 @@ export interface Course {
   readonly entropy?: Span
   /** The mean change of the policy per step that learned, in nats per token. */
   readonly kl?: number
-  /** The rate of the last step, where it found itself. */
+  /** The rate of the last step, if it found itself. */
   readonly learningRate?: number
-  /** The share of steps that had something to learn from, where the trainer tells. */
+  /** The share of steps that had something to learn from, if the trainer tells. */
   readonly contrast?: number
 }
 

@@ -14,7 +14,7 @@ export interface Trie {
   readonly before: number
 }
 
-/** Lays rows out as a trie: each common beginning once where `joins`, otherwise row after row. */
+/** Lays rows out as a trie: each common beginning once if `joins`, otherwise row after row. */
 export function buildTrie(rows: readonly RowOrder[], joins: boolean): Trie {
   // Only tokens up to the last wanted one are computed.
   const counts = rows.map(({ mask }) => Math.max(mask.lastIndexOf(1), 0))

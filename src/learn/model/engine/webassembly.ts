@@ -1,5 +1,5 @@
 // The part of WebAssembly that the engine uses; Node's types do not declare it. The names are our own,
-// so that they do not clash with the browser's types where both are loaded.
+// so that they do not clash with the browser's types if both are loaded.
 
 /** Kernels that are compiled. */
 export interface CompiledKernels {

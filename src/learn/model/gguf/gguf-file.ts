@@ -52,7 +52,7 @@ function readFactors(header: GgufHeader): Float32Array | undefined {
 interface Found extends TensorFacts {
   readonly stored: StoredTensor
   readonly block: BlockType
-  /** Rows of a head, where the file has them in another order. */
+  /** Rows of a head, if the file has them in another order. */
   readonly turned: number | undefined
 }
 
@@ -216,7 +216,7 @@ function nameOf(stored: string): string | undefined {
   return name && `model.layers.${layer}.${name}.${part}`
 }
 
-/** The rows of a head, where this architecture has those of queries and keys in another order. */
+/** The rows of a head, if this architecture has those of queries and keys in another order. */
 function turnedOf(
   name: string,
   { model_type: type, head_dim: size }: GgufConfig,

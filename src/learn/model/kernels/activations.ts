@@ -13,7 +13,7 @@ import {
 } from './plan'
 import { gradientScratch } from './wide'
 
-// Per layer, `layerStride` apart; inputs `inputStride` apart (0 where layers take turns in one place).
+// Per layer, `layerStride` apart; inputs `inputStride` apart (0 if layers take turns in one place).
 export let inputs: usize = 0
 export let projected: usize = 0
 export let attended: usize = 0
@@ -22,11 +22,11 @@ export let gateUps: usize = 0
 export let statistics: usize = 0
 export let roots1: usize = 0
 export let roots2: usize = 0
-/** Queries and keys before their norms, where they have any. */
+/** Queries and keys before their norms, if they have any. */
 export let rawHeads: usize = 0
 export let layerStride: usize = 0
 export let inputStride: usize = 0
-/** From one layer's `projected` to the next one's, where they take turns. */
+/** From one layer's `projected` to the next one's, if they take turns. */
 export let projectedTurn: usize = 0
 
 // Once per job.

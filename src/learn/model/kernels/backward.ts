@@ -82,7 +82,7 @@ function clearNorms(): void {
   memory.fill(lane + word(FINAL_NORM), 0, width << 2)
 }
 
-/** A weight's gradient, where it is trained. */
+/** A weight's gradient, if it is trained. */
 function addWeight(
   x: usize, dy: usize, gradient: usize, rows: usize, inner: usize, columns: usize, isAdded: bool,
 ): void {

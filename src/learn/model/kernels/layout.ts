@@ -92,7 +92,7 @@ export const NORM_SUMS = 220
 export const RANK = 224
 export const ADAPTER_SCALE = 228
 export const ADAPTER_STRIDE = 232
-/** Per map of a layer two offsets, of `lora_A` turned and `lora_B` turned; 0 where the map is not changed. */
+/** Per map of a layer two offsets, of `lora_A` turned and `lora_B` turned; 0 if the map is not changed. */
 export const FACTORS = 236
 
 // Kinds of job, the first word of each.
@@ -132,7 +132,7 @@ export const JOB_HEIRS = 64
 export const JOB_HEIR_LIST = 68
 /**
  * Written by the job itself: where the first layer's queries, keys and values lie, how far apart
- * layers are, and how far odd ones from even ones where two take turns.
+ * layers are, and how far odd ones from even ones if two take turns.
  */
 export const JOB_PROJECTED = 72
 export const JOB_STRIDE = 76

@@ -1,7 +1,7 @@
 // Small vector pieces. Exponential and logarithm are our own polynomials: only additions,
 // multiplications and divisions, so that every engine and processor gives the same bits.
 
-/** a·b + c: fused where the relaxed instructions are compiled in, two roundings otherwise. */
+/** a·b + c: fused if the relaxed instructions are compiled in, two roundings otherwise. */
 // @ts-ignore: decorator
 @inline
 export function madd(a: v128, b: v128, c: v128): v128 {

@@ -42,7 +42,7 @@ export function watchOutage(options: OutageOptions): () => void {
   }
 }
 
-/** Tells that a server is away, or that it is back where no reason is given, while others take its requests. */
+/** Tells that a server is away, or that it is back if no reason is given, while others take its requests. */
 export function openPartMoves(
   options: Pick<OutageOptions, 'signals' | 'tell'>,
 ): (server: string, why: string | undefined) => void {

@@ -31,7 +31,7 @@ export async function withoutFailed(
   return { finished: new Set(finished), known: new Map(kept.map(tree => [tree.id, tree])) }
 }
 
-/** The complete groups with attempts that failed; where an attempt has several seats, all of its groups. */
+/** The complete groups with attempts that failed; if an attempt has several seats, all of its groups. */
 function failedIn(reader: RunReader, seats: readonly string[]): Failed {
   const attempts = new Set<string>()
   const jobs = new Set<string>()
@@ -58,7 +58,7 @@ function attemptOf(tree: TreeId, seats: readonly string[]): string {
   return `${jobOf(groupOf(tree), seats)}${tree.slice(tree.lastIndexOf('/'))}`
 }
 
-/** What will change, in words; throws where nothing failed. */
+/** What will change, in words; throws if nothing failed. */
 function retryLine({ attempts, groups }: Failed, run: string): string {
   const { size } = attempts
   if (size === 0) throw new SettingError(`--retry failed: no attempt of ${run} failed`)

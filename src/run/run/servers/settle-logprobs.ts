@@ -29,7 +29,7 @@ export function trialPrompts(renderer: Renderer): readonly Int32Array[] {
 
 /**
  * Finds out for each server whether its log-probabilities are raw or processed, if that makes a difference:
- * what it says of itself counts first, then what is measured. Throws where neither settles it, since rows
+ * what it says of itself counts first, then what is measured. Throws if neither settles it, since rows
  * would call numbers what they may not be.
  */
 export async function settleLogprobs(

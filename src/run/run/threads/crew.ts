@@ -36,7 +36,7 @@ export interface CrewOptions {
   start(place: number, news: ThreadNews): RollThread
   /** Whether threads weigh groups in this way. */
   weighs(how: GatherOptions): boolean
-  /** The weights of the run's policy, where it runs inside. */
+  /** The weights of the run's policy, if it runs inside. */
   packWeights(): Promise<Uint8Array | null>
   readonly tell: (line: string) => void
 }
@@ -78,7 +78,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   readonly #suspects: AskedAttempt[] = []
   readonly #listeners = new Set<Listen>()
   readonly #timer: NodeJS.Timeout
-  /** Attempts of a group, where groups are made whole. */
+  /** Attempts of a group, if groups are made whole. */
   #groupSize = 0
   /** Attempts that all threads made between the last two looks. */
   #lately = 0
@@ -248,7 +248,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 
   /**
-   * Whether all threads have enough to do where each of them makes whole groups. Those that make one in
+   * Whether all threads have enough to do if each of them makes whole groups. Those that make one in
    * a moment are never idle for long: spread attempts would cost the thread that gathers more than that.
    */
   #isPlenty(): boolean {

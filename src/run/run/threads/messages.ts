@@ -20,7 +20,7 @@ export interface ThreadStart extends Pick<ServingOptions, 'onUpdate' | 'concurre
 /** Weights that were announced. */
 export interface WeightsOrder {
   readonly version: number | null
-  /** The weights themselves where the policy runs inside, in memory that all threads see. */
+  /** The weights themselves if the policy runs inside, in memory that all threads see. */
   readonly weights: Uint8Array | null
 }
 

@@ -9,7 +9,7 @@ import type { MadeGroup, MadeTree, Piece } from '../elsewhere.ts'
 import { type ScoreRecord, toMember } from '../served/score-record.ts'
 import type { MadeBatch, SentPiece } from './made-batch.ts'
 
-/** What of a piece is only read where something looks into its trees. */
+/** What of a piece is only read if something looks into its trees. */
 export interface SentDetail {
   readonly trees: readonly {
     readonly scores: readonly ScoreRecord[]

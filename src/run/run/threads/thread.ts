@@ -17,10 +17,10 @@ export class ThreadLostError extends Error {
 
 /** A thread that makes attempts, as it is seen from outside. */
 export interface RollThread {
-  /** Resolves when it has opened the run; rejects where it cannot. */
+  /** Resolves when it has opened the run; rejects if it cannot. */
   readonly ready: Promise<void>
   /**
-   * Makes one attempt and answers; with a `ThreadLostError` where the thread dies meanwhile. Gives what
+   * Makes one attempt and answers; with a `ThreadLostError` if the thread dies meanwhile. Gives what
    * takes it back, after which nothing is answered.
    */
   make(work: Work, making: string, answering: Answering<Served>): () => void

@@ -12,7 +12,7 @@ export async function findHubWeights(text: string, source: WeightsSource = {}): 
 
 const barWidth = 24
 
-/** Draws a bar where somebody looks; on one line, which ends when all is there. */
+/** Draws a bar if somebody looks; on one line, which ends when all is there. */
 export function makeBar(
   stream: Pick<NodeJS.WriteStream, 'write'> & { readonly isTTY?: boolean },
 ): (progress: Progress) => void {

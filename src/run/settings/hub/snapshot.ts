@@ -13,7 +13,7 @@ export interface HubModel {
   readonly id: string
   /** A branch, a tag or a commit. */
   readonly revision: string
-  /** One GGUF file of it, where it has several. */
+  /** One GGUF file of it, if it has several. */
   readonly file?: string
 }
 

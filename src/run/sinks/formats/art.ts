@@ -97,7 +97,7 @@ function toTrajectory(
   const { member, tree, messages } = conversation
   lost.add('texts of reasoning', messages.filter(each => 'reasoning_content' in each).length)
   const { parts } = isUnscored(member) ? { parts: [] } : member.reward
-  // A choice without numbers would be trained from made-up ones where others have them.
+  // A choice without numbers would be trained from made-up ones if others have them.
   const isChoice = telling(tree) === 'none' ? isTrainedTurn : isTold
   return {
     messages_and_choices: messages.map((message, index) => {

@@ -58,7 +58,7 @@ export function rowHead(run: string, group: Group, { row, tree }: MemberRow) {
   }
 }
 
-/** `referenceLogprobs`, `teacherLogprobs` and `proximalLogprobs`, where those policies were asked. */
+/** `referenceLogprobs`, `teacherLogprobs` and `proximalLogprobs`, if those policies were asked. */
 function otherLogprobs({ others }: Row): Readonly<Record<string, Float32Array>> {
   return Object.fromEntries(
     Object.entries(others).map(([name, values]) => [`${name}Logprobs`, values]),

@@ -6,7 +6,7 @@ import type { LossReport } from '../lost.ts'
 /** What verl's own comparison makes of runs whose trajectories have several rows. */
 export interface RowCount {
   add(rows: readonly MemberRow[]): void
-  /** Says it, where there is something to say. */
+  /** Says it, if there is something to say. */
   tell(lost: LossReport): void
 }
 

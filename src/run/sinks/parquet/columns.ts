@@ -4,7 +4,7 @@ import type { SingleColumn } from './single.ts'
 /** A column of a table. */
 export type Column = NumberListColumn | SingleColumn
 
-/** A value of a column; `undefined` where an optional one is not there. */
+/** A value of a column; `undefined` if an optional one is not there. */
 export type Cell = string | number | NumberList | undefined
 
 /** Whether a column holds lists. */

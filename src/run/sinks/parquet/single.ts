@@ -107,7 +107,7 @@ function compressed() {
 }
 
 /**
- * Numbers for texts that repeat: `undefined` where they hardly do. Texts of different lengths differ, which is seen
+ * Numbers for texts that repeat: `undefined` if they hardly do. Texts of different lengths differ, which is seen
  * without reading them.
  */
 function findDictionary(

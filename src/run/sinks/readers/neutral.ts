@@ -321,7 +321,7 @@ function ownWeights(rows: readonly Fields[]): Pick<ReadTrajectory, 'weight' | 'i
   }
 }
 
-/** What some token of a trajectory is worth to it, where rows say it passage by passage. */
+/** What some token of a trajectory is worth to it, if rows say it passage by passage. */
 function ownPassage(rows: readonly Fields[]): Fields | undefined {
   const id = rows[0]!.text('trajectory')
   for (const row of rows) {

@@ -112,7 +112,7 @@ function readDocument(document: Fields, number: number): ReadTrajectory {
   }
 }
 
-/** How it was sampled, where the file is ours. */
+/** How it was sampled, if the file is ours. */
 function samplingOf(agent: Fields): Partial<Pick<ReadTrajectory, 'sampling' | 'seed'>> {
   const extra = agent.has('extra') ? agent.inner('extra') : undefined
   if (!extra?.has('sampling')) return {}

@@ -5,7 +5,7 @@ import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 const enough = 24
 
-/** What calls look like in the formats people serve, where a parser left them in the text. */
+/** What calls look like in the formats people serve, if a parser left them in the text. */
 const marks = ['<tool_call', '<function', '<|tool_call', '[TOOL_CALLS]', '<｜tool', '"tool_calls"']
 
 /** Warns if tools are offered and never called. */

@@ -14,7 +14,7 @@ export interface Span {
   readonly start: number
   readonly end: number
   readonly attributes: Readonly<Record<string, AttributeValue | undefined>>
-  /** What went wrong, where something did. */
+  /** What went wrong, if something did. */
   readonly error?: string
 }
 
@@ -81,7 +81,7 @@ export interface SpanExporter extends AsyncDisposable {
 
 /** Where spans go. */
 export interface ExporterOptions {
-  /** The collector; `/v1/traces` is added where the path does not end with it. */
+  /** The collector; `/v1/traces` is added if the path does not end with it. */
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly resource: Readonly<Record<string, AttributeValue>>

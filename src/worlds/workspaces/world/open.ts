@@ -12,7 +12,7 @@ export interface WorkspaceOptions {
   readonly disk?: number | undefined
   /** Bytes of a command's output that are shown. @default 20000 */
   readonly outputBytes?: number | undefined
-  /** Processes at one time, where the system bounds them. @default 128 */
+  /** Processes at one time, if the system bounds them. @default 128 */
   readonly processes?: number | undefined
   /** `none` accepts that nothing keeps commands from this machine. @default 'required' */
   readonly walls?: 'required' | 'none' | undefined

@@ -75,7 +75,7 @@ function takesParts(chat: Chat): boolean {
   return whole !== undefined && tryText(chat, [inParts]) === whole
 }
 
-/** A rendering with the probing tool, or without it where the template refuses that. */
+/** A rendering with the probing tool, or without it if the template refuses that. */
 function tryText(chat: Chat, messages: readonly Message[]): string | undefined {
   for (const tools of [[probeTool], []]) {
     try {

@@ -22,7 +22,7 @@ export interface Ending {
   readonly tail: string
   /** The control string that ends the turn; '' if none does. */
   readonly stop: string
-  /** The one that a sample ends with: not `stop` where the template rewrites it. */
+  /** The one that a sample ends with: not `stop` if the template rewrites it. */
   readonly sampledStop: string
   /** Whether `stop` already opens the message that follows, as in GLM's templates. */
   readonly isOpening: boolean

@@ -14,7 +14,7 @@ import {
   withoutThought,
 } from './probe.ts'
 
-/** How several tool results in a row are written; `unsupported` where not even one is. */
+/** How several tool results in a row are written; `unsupported` if not even one is. */
 export function groupingOf(probe: Probe, { mark }: CallEnding): Profile['toolResults'] {
   const [first, last] = [probeResult(1), probeResult()]
   const render = (results: readonly (typeof first)[]): string | Error =>

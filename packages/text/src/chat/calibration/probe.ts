@@ -19,7 +19,7 @@ export const thoughtMark = `${word}thought`
 /** The id of the last call of a synthetic turn; nine letters and digits, as the strictest want. */
 export const lastProbeId = 'qzprobe00'
 
-/** A probing tool, offered where a template must be shown one. */
+/** A probing tool, offered if a template must be shown one. */
 export const probeTool: ToolDefinition = {
   type: 'function',
   function: {

@@ -21,7 +21,7 @@ export interface Rewrite {
   readonly kind: 'thinking' | 'opening' | 'empty-thinking' | 'closing' | 'turn' | 'earlier'
   /** What the template does, and when. */
   readonly change: string
-  /** What a policy goes on seeing where history is preserved, and a chat endpoint would not show. */
+  /** What a policy goes on seeing if history is preserved, and a chat endpoint would not show. */
   readonly preserved: string
 }
 

@@ -36,7 +36,7 @@ const kindsKept = 1024
 const shapesKept = 8
 
 /**
- * Finds the form into which the contents of a request's messages can be filled, and makes it where
+ * Finds the form into which the contents of a request's messages can be filled, and makes it if
  * it is the first of its kind; undefined if a request has to be rendered by itself.
  */
 export function makeShapes<Request extends { readonly tools: readonly ToolDefinition[] }, Form>(

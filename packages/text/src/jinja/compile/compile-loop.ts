@@ -24,7 +24,7 @@ interface LoopParts {
   readonly body: Execute
   readonly otherwise: Execute | undefined
   readonly filter: { readonly assign: Assign; readonly test: Decide } | undefined
-  /** The slot of the variable `loop`, where the body reads it. */
+  /** The slot of the variable `loop`, if the body reads it. */
   readonly loopSlot: number | undefined
   readonly cost: number
 }

@@ -20,7 +20,7 @@ interface Macro {
   readonly name: string | undefined
   readonly scope: FunctionScope
   readonly parameters: readonly MacroParameter[]
-  /** The slots of the special variables, where the body reads them. */
+  /** The slots of the special variables, if the body reads them. */
   readonly special: Readonly<Record<'caller' | 'kwargs' | 'varargs', number | undefined>>
   readonly entry: ((frame: RunFrame) => void) | undefined
   readonly body: Execute

@@ -103,7 +103,7 @@ function lookUpCharged(object: Value, key: Value, { run }: RunFrame): Value | un
 /** What something else than a dict has under a name. */
 type LookUp = (object: Value, name: string) => Value | undefined
 
-/** What `object.name` is, where the name is neither refused nor a method of dicts. */
+/** What `object.name` is, if the name is neither refused nor a method of dicts. */
 function lookUpMember(object: Value, name: string): Value | undefined {
   if (object instanceof TemplateObject) return object.behaviour.attribute?.(name, object.state)
   return lookUpAttribute(object, name)

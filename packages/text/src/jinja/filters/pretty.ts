@@ -7,7 +7,7 @@ import { isList, sequenceItems } from '../value.ts'
 
 const WIDTH = 80
 
-/** Python's `pprint.pformat`: one line where it fits, else one item per line, keys sorted. */
+/** Python's `pprint.pformat`: one line if it fits, else one item per line, keys sorted. */
 export function prettyPrint(run: Run, value: Value): string {
   chargeDeeply(run, value)
   return print({ run, value, indent: 0, allowance: 1 })

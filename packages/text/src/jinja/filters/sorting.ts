@@ -4,7 +4,7 @@ import { spend } from '../run.ts'
 import type { Value } from '../value.ts'
 import type { Getter } from './attribute.ts'
 
-/** Python's `sorted`: stable, by `<` on the keys, raising where keys have no order. */
+/** Python's `sorted`: stable, by `<` on the keys, raising if keys have no order. */
 export function sortValues(
   run: Run,
   items: readonly Value[],

@@ -30,7 +30,7 @@ export function parseExpression(stream: TokenStream, conditional = true): Expres
   return deeper(stream, () => (conditional ? parseConditional(stream) : parseOr(stream)))
 }
 
-/** Reads an expression, or a tuple where commas follow. */
+/** Reads an expression, or a tuple if commas follow. */
 export function parseTuple(stream: TokenStream, options: TupleOptions): Expression {
   const { at } = current(stream)
   const items: Expression[] = []

@@ -12,7 +12,7 @@ export interface Channels {
   readonly end?: string
   /** Whether another channel ends thinking that is not closed yet, even if that is closed later. */
   readonly interrupts?: boolean
-  /** Beginnings of markers that are dropped where the output ends within one. */
+  /** Beginnings of markers that are dropped if the output ends within one. */
   readonly cut?: readonly string[]
 }
 

@@ -71,7 +71,7 @@ function floorDivideInts(left: bigint, right: bigint): bigint {
   return left % right !== 0n && left < 0n !== right < 0n ? quotient - 1n : quotient
 }
 
-/** A power; `complex` where a negative number meets a fractional exponent. */
+/** A power; `complex` if a negative number meets a fractional exponent. */
 export function raise(base: Quantity, exponent: Quantity): Quantity | 'complex' {
   if (typeof base === 'bigint' && typeof exponent === 'bigint' && exponent >= 0n) {
     return raiseInts(base, exponent)

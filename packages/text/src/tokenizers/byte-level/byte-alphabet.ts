@@ -14,7 +14,7 @@ export function byteOf(unit: number): number {
   return unit < 0x144 ? byteOfUnit[unit]! : -1
 }
 
-/** The bytes of a token: by the alphabet, or as UTF-8 where a character lies outside it. */
+/** The bytes of a token: by the alphabet, or as UTF-8 if a character lies outside it. */
 export function toBytes(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length)
   for (let at = 0; at < token.length; at++) {

@@ -70,7 +70,7 @@ export class Merges {
 
 /**
  * Reads the merges of a BPE model, written as `"a b"` or as `["a", "b"]`. The second of a pair begins
- * with so many units that are dropped where the two are joined: `##` of BERT's kind.
+ * with so many units that are dropped if the two are joined: `##` of BERT's kind.
  */
 export function readMerges(value: unknown, vocabulary: Vocabulary, dropped = 0): Merges {
   const list = readList(value, 'model.merges')

@@ -125,7 +125,7 @@ class ResponseStream implements StreamWriter {
     )
   }
 
-  /** Ends the item that is open, where one is. */
+  /** Ends the item that is open, if one is. */
   #close(logprobs: readonly unknown[] = []): string {
     const open = this.#open
     if (!open) return ''
