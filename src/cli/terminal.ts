@@ -24,7 +24,7 @@ export interface Terminal {
  * A line that is safe to print: without secrets but the one it is there to tell, and with control characters made visible instead of
  * obeyed. Tabs and line breaks stay.
  */
-export function shown(line: string, told?: string): string {
+function shown(line: string, told?: string): string {
   if (told !== undefined)
     return line
       .split(told)

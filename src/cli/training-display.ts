@@ -82,7 +82,7 @@ function stepLine(record: StepRecord, steps: number): string {
 }
 
 /** A success rate with its interval, in words. */
-export function evaluationLine(evaluation: Evaluation, step: number): string {
+function evaluationLine(evaluation: Evaluation, step: number): string {
   const when = step === 0 ? 'before' : `after step ${step}`
   return `held out ${when.padEnd(14)}  ${successText(evaluation)}`
 }

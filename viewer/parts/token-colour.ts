@@ -14,7 +14,7 @@ export const colouringTitles: Readonly<Record<Colouring, string>> = {
   version: 'Policy version',
 }
 
-export const originNames = ['prompt', 'observed', 'sampled'] as const
+const originNames = ['prompt', 'observed', 'sampled'] as const
 
 /** A colour and its strength, from 0 to 1; the theme decides how that looks. */
 export interface Shade {

@@ -193,7 +193,7 @@ function checkWeights(batch: TokenBatch, weights: TokenNumbers): void {
 }
 
 /** Refuses a per-token array of another length than the batch, naming both. */
-export function checkLength(batch: TokenBatch, name: string, values: ArrayLike<number>): void {
+function checkLength(batch: TokenBatch, name: string, values: ArrayLike<number>): void {
   if (values.length === batch.mask.length) return
   throw new RangeError(
     `The batch has ${batch.mask.length} tokens, but ${name} has ${values.length}.`,

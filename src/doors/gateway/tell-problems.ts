@@ -28,7 +28,7 @@ export function problemTeller(elsewhere: 'openai' | 'words') {
 }
 
 /** What is wrong, in the shape of the dialect that the path belongs to. */
-export function problemIn(
+function problemIn(
   cause: unknown,
   asked: { readonly path: string; readonly headers: IncomingHttpHeaders },
 ): DialectProblem {

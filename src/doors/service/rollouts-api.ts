@@ -57,7 +57,7 @@ export const submission = z.strictObject({
 export type Submission = z.output<typeof submission>
 
 /** How far a submission is. */
-export const submissionStatus = z.strictObject({
+const submissionStatus = z.strictObject({
   id: z.string(),
   state: z.enum(['running', 'finished', 'cancelled', 'failed']),
   groups: z.int(),
@@ -70,7 +70,7 @@ export const submissionStatus = z.strictObject({
 export type SubmissionStatus = z.output<typeof submissionStatus>
 
 /** A finished group as clients get it. */
-export const finishedGroup = z.strictObject({
+const finishedGroup = z.strictObject({
   cursor: z.int().describe('Its place in the submission; send the last one as after'),
   group: z.string(),
   task: z.string(),
@@ -90,7 +90,7 @@ export const finishedGroup = z.strictObject({
 export type FinishedGroup = z.output<typeof finishedGroup>
 
 /** The answer to taking groups. */
-export const takenGroups = z.strictObject({
+const takenGroups = z.strictObject({
   groups: z.array(finishedGroup),
   cursor: z.int().describe('What to send as after next time'),
   state: submissionStatus.shape.state,

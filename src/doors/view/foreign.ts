@@ -4,7 +4,7 @@ import type { FormatReader } from '../../run/sinks/reader.ts'
 import { readerNamed, readers } from '../../run/sinks/readers/registry.ts'
 
 /** Thrown for a file that no reader can read. */
-export class UnknownFormatError extends Error {
+class UnknownFormatError extends Error {
   override name = 'UnknownFormatError'
   readonly statusCode = 422
 }

@@ -18,7 +18,7 @@ interface Shelved {
 }
 
 /** Thrown for a run whose files cannot be read. */
-export class UnreadableRunError extends Error {
+class UnreadableRunError extends Error {
   override name = 'UnreadableRunError'
   readonly statusCode = 422
 }

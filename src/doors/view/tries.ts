@@ -14,7 +14,7 @@ export type RunFork = (
 ) => Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>
 
 /** A request that cannot be tried, with what could be. */
-export class BadTryError extends Error {
+class BadTryError extends Error {
   override name = 'BadTryError'
   readonly statusCode = 400
 }

@@ -59,7 +59,7 @@ function forkOf(first: CapturedTurn, before: readonly CapturedTurn[]): Fork | un
 }
 
 /** The turns whose sampled tokens lie on the path to a turn's end, oldest first. */
-export function turnsTo(leaf: CapturedTurn): readonly CapturedTurn[] {
+function turnsTo(leaf: CapturedTurn): readonly CapturedTurn[] {
   const turns: CapturedTurn[] = []
   let length = Number.POSITIVE_INFINITY
   for (let turn: CapturedTurn | undefined = leaf; turn; turn = turn.base) {

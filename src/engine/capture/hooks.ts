@@ -31,7 +31,7 @@ export interface HookOptions {
 }
 
 /** Makes the ways to ask. */
-export function openHooks({ capture: shared, signal, policy, seat = '' }: HookOptions): Hooks {
+function openHooks({ capture: shared, signal, policy, seat = '' }: HookOptions): Hooks {
   const capture: HookOptions['capture'] = {
     respond: (request, call) => shared.respond(request, { ...call, seat }),
     countTokens: request => shared.countTokens(request, { seat }),

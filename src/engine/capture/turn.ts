@@ -5,7 +5,7 @@ import type { TokenBuffer } from '../rollout/token-buffer.ts'
 import type { Keys } from './message-key.ts'
 
 /** Why a path does not go on from what was sampled before. */
-export const forkCauses = [
+const forkCauses = [
   'again',
   'answer',
   'calls',

@@ -17,7 +17,7 @@ export interface ChunkOptions {
 }
 
 /** Blank lines, lines, sentences of Chinese, Japanese and Latin scripts, clauses, words. */
-export const defaultSeparators: readonly Separator[] = [
+const defaultSeparators: readonly Separator[] = [
   '\n\n',
   '\n',
   '。',

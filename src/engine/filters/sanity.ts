@@ -9,7 +9,7 @@ export function messageSanity({ from = 'loss' }: { readonly from?: DropFrom } = 
 }
 
 /** What is wrong with a conversation of a dataset or a trajectory; undefined if nothing. */
-export function insaneMessages(messages: readonly Message[]): string | undefined {
+function insaneMessages(messages: readonly Message[]): string | undefined {
   if (!messages.some(message => message.role === 'assistant')) return 'nobody answers'
   const first = messages.find(({ role }) => role !== 'system' && role !== 'developer')
   if (first?.role !== 'user') return `the conversation begins with ${first?.role ?? 'nobody'}`
@@ -36,7 +36,7 @@ export function tokenSoup({ from = 'loss' }: { readonly from?: DropFrom } = {}):
 }
 
 /** Why a text is not language, in words; undefined if it is. */
-export function soupIn(text: string): string | undefined {
+function soupIn(text: string): string | undefined {
   const characters = [...text]
   if (characters.length < 40) return undefined
   const share = (pattern: RegExp): number =>

@@ -38,7 +38,7 @@ const trajectoryOptions = [
 ]
 
 /** The rewards that can be named. */
-export const builtInRewards: Readonly<Record<string, RewardFactory>> = {
+const builtInRewards: Readonly<Record<string, RewardFactory>> = {
   'exact-match': {
     about: 'The final answer is the task’s answer.',
     usage: 'exact-match',

@@ -253,7 +253,7 @@ function rewind(walk: Walk, start: Snapshot): Walk {
 }
 
 /** The sampled segments of a turn, in order. */
-export function segmentsOf(tree: Tree, turn: Turn): readonly SampledSegment[] {
+function segmentsOf(tree: Tree, turn: Turn): readonly SampledSegment[] {
   const segments: SampledSegment[] = []
   for (let node = turn.end.node; ; node = tree.nodes[node]!.parent.node) {
     const { segment } = tree.nodes[node]!

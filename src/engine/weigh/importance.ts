@@ -26,7 +26,7 @@ interface WeightShape extends PartShape {
 const bounds = { low: 'amount', high: 'amount', veto: 'amount' } as const
 
 /** The importance weights that can be named; several multiply. */
-export const importanceParts: Readonly<Record<string, WeightShape>> = {
+const importanceParts: Readonly<Record<string, WeightShape>> = {
   token: {
     about: 'Each token’s ratio, held below `high`.',
     options: { high: 'amount', veto: 'amount' },

@@ -24,7 +24,7 @@ export async function adaptModel(
 }
 
 /** An adapter as the command line describes it: `rank=16,alpha=32,targets=q_proj+v_proj`. */
-export function readLora(text: string): AdapterShape {
+function readLora(text: string): AdapterShape {
   const problem = (what: string) =>
     new SettingError(`--lora ${text}: ${what}. It is rank=N[,alpha=A][,targets=MAP+MAP…]`)
   const items = new Map<string, string>()

@@ -27,7 +27,7 @@ export interface TeachModelOptions
 }
 
 /** The default sizes: about 150,000 parameters. */
-export const defaultShape = { width: 64, layers: 3, heads: 4, hidden: 128, context: 1024 } as const
+const defaultShape = { width: 64, layers: 3, heads: 4, hidden: 128, context: 1024 } as const
 
 /** Makes a model from demonstrations: a vocabulary of their words, then supervised training. */
 export async function teachModel(

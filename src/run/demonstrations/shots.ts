@@ -63,7 +63,7 @@ export async function openShots<Data>(
 }
 
 /** Reads a number of examples, or two of them as `N..M`. */
-export function readShots(given: number | string): { readonly from: number; readonly to: number } {
+function readShots(given: number | string): { readonly from: number; readonly to: number } {
   const [, from, , to] = /^(\d+)(\.\.(\d+))?$/.exec(String(given)) ?? []
   if (from === undefined)
     throw new SettingError(`--shots ${given}: write N or N..M, such as 2 or 2..0`)

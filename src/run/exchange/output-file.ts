@@ -46,7 +46,7 @@ function beginningOf(path: string): string {
 }
 
 /** Refuses a folder where a file is to be written, and the files that a run consists of. */
-export function refuseTaken(flag: string, path: string): void {
+function refuseTaken(flag: string, path: string): void {
   if (existsSync(path) && statSync(path).isDirectory())
     throw new SettingError(`${flag} ${path}: this is a folder; name a file`)
   const folder = dirname(resolve(path))

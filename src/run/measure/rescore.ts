@@ -67,7 +67,7 @@ export function lostScores({ before, after }: Pick<Rescored, 'before' | 'after'>
 }
 
 /** The trees of a group, by member. */
-export function treesOf(group: Group): readonly Tree[] {
+function treesOf(group: Group): readonly Tree[] {
   const trees = new Set([...group.members, ...group.unscored].map(({ tree }) => tree))
   return [...trees].sort((a, b) => a.member - b.member)
 }
@@ -88,7 +88,7 @@ export interface Ranked {
 }
 
 /** The pairs within a group whose order turned around; ties on either side are none. */
-export function rankFlips({ before, after }: Pick<Rescored, 'before' | 'after'>): RankFlip[] {
+function rankFlips({ before, after }: Pick<Rescored, 'before' | 'after'>): RankFlip[] {
   const now = new Map(after.members.map(({ trajectory, reward }) => [trajectory.id, reward.total]))
   const ranked = before.members.flatMap(({ trajectory, reward }): Ranked[] => {
     const total = now.get(trajectory.id)

@@ -148,7 +148,7 @@ async function findTrajectory(run: string, id: string): Promise<Found> {
 }
 
 /** The turn that is sampled anew, and its place; an impossible one is refused with the possible ones. */
-export function resolvePlace(
+function resolvePlace(
   tree: Tree,
   trajectory: Trajectory,
   at: ForkAt,

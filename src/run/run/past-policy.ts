@@ -101,7 +101,7 @@ function openPlayers({ run, last, open }: PastOptions) {
 }
 
 /** The whole checkpoints of a run, the oldest first. */
-export function checkpointsOf(run: string): readonly string[] {
+function checkpointsOf(run: string): readonly string[] {
   const { checkpoints } = runPaths(run)
   if (!existsSync(checkpoints)) return []
   return readdirSync(checkpoints)

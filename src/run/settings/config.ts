@@ -16,11 +16,7 @@ import {
 import { importFile } from './user-part.ts'
 
 /** Config files that are looked for in the working folder, in this order. */
-export const configNames = [
-  'espalier.config.ts',
-  'espalier.config.toml',
-  'espalier.config.json',
-] as const
+const configNames = ['espalier.config.ts', 'espalier.config.toml', 'espalier.config.json'] as const
 
 /** Where settings come from; later ones win: defaults, config, profile, flags. */
 export interface SettingSources {

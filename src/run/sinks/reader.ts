@@ -108,7 +108,7 @@ export function plainReward(total: number | null): Reward | null {
 }
 
 /** The reward part of demonstrations, which have no reward of their own. */
-export const shownPart = 'shown'
+const shownPart = 'shown'
 
 /** The reward of demonstrations: 1, so that they are learned from. */
 export const shownReward: Reward = {

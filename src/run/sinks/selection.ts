@@ -76,7 +76,7 @@ function outcomeOf(member: Candidate): Outcome {
 }
 
 /** What a condition can name: one value each for a trajectory. */
-export const trajectoryFields: WhereFields<Item> = {
+const trajectoryFields: WhereFields<Item> = {
   fields: {
     task: ({ group }) => group.task,
     group: ({ group }) => group.id,

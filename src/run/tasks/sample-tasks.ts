@@ -66,7 +66,7 @@ interface MethodFactory extends PartShape {
 }
 
 /** The ways to draw tasks that can be named. */
-export const taskSamplers: Readonly<Record<string, MethodFactory>> = {
+const taskSamplers: Readonly<Record<string, MethodFactory>> = {
   uniform: {
     about: 'Every task once in each pass, in an order of the seed.',
     options: {},

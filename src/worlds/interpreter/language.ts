@@ -7,7 +7,7 @@ import { javascriptPrelude } from './javascript-prelude.ts'
 import { pythonPrelude } from './python-prelude.ts'
 
 /** The languages that have an interpreter. */
-export const languages = ['python', 'javascript'] as const
+const languages = ['python', 'javascript'] as const
 
 /** A language that code can be written in. */
 export type Language = (typeof languages)[number]

@@ -42,7 +42,7 @@ interface Step {
  * the machine's host) are in no namespace; no keyrings, which the kernel shares between attempts; and no calls in
  * the numbers of another kind of processor, which would pass by.
  */
-export function filterBytes(architecture = process.arch): Buffer | undefined {
+function filterBytes(architecture = process.arch): Buffer | undefined {
   const processor = processors[architecture]
   if (!processor) return undefined
   const { name, socket, keys } = processor

@@ -15,7 +15,7 @@ export interface TauMetrics {
 }
 
 /** Whether an attempt was successful: a reward of 1, give or take rounding. */
-export function isSuccessful(reward: number): boolean {
+function isSuccessful(reward: number): boolean {
   return 1 - 1e-6 <= reward && reward <= 1 + 1e-6
 }
 

@@ -360,7 +360,7 @@ async function evaluateAssertions({
 }
 
 /** A judge's answer that cannot be read, so that there is no reward. */
-export class JudgeError extends Error {
+class JudgeError extends Error {
   override name = 'JudgeError'
 }
 

@@ -35,7 +35,7 @@ export interface Tau2Metrics {
 }
 
 /** Whether a reward counts as a success. */
-export const isSuccess = (reward: number): boolean => 1 - 1e-6 <= reward && reward <= 1 + 1e-6
+const isSuccess = (reward: number): boolean => 1 - 1e-6 <= reward && reward <= 1 + 1e-6
 
 /** The chance that `k` attempts at a task all succeed, from `n` of which `c` did. */
 export function passHatK(n: number, c: number, k: number): number {

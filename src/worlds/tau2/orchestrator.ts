@@ -31,7 +31,7 @@ const STOPS = ['###STOP###', '###TRANSFER###', '###OUT-OF-SCOPE###']
 const AGENT_STOP = '###STOP###'
 
 /** The words every conversation begins with. */
-export const FIRST_MESSAGE: SpokenMessage = {
+const FIRST_MESSAGE: SpokenMessage = {
   role: 'assistant',
   content: 'Hi! How can I help you today?',
   tool_calls: null,
@@ -41,7 +41,7 @@ export const FIRST_MESSAGE: SpokenMessage = {
 const hasWords = ({ content }: SpokenMessage): boolean => content !== null && content.trim() !== ''
 
 /** Whether a message of the user ends the conversation; one with calls never does. */
-export const isUserStop = ({ content, tool_calls }: SpokenMessage): boolean =>
+const isUserStop = ({ content, tool_calls }: SpokenMessage): boolean =>
   tool_calls === null && content !== null && STOPS.some(word => content.includes(word))
 
 /** What changes as a conversation goes on. */

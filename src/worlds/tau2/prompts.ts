@@ -149,7 +149,7 @@ function resolutionStep(
 }
 
 /** A scenario as the user reads it. */
-export function scenarioText({ persona, instructions }: Scenario): string {
+function scenarioText({ persona, instructions }: Scenario): string {
   const lines = persona === null ? [] : ['Persona:', indent(persona, '\t')]
   return [...lines, 'Instructions:', indent(instructionsText(instructions), '\t')].join('\n')
 }

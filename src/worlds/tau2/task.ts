@@ -207,7 +207,7 @@ function readAssertion(assertion: Dict, id: string): EnvAssertion {
 }
 
 /** Reads a golden action of a task. */
-export function readAction(action: Dict, id: string): GoldenAction {
+function readAction(action: Dict, id: string): GoldenAction {
   return {
     action_id: textIn(action, 'action_id', id),
     requestor: requestorIn(action, 'requestor', id),

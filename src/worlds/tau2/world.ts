@@ -39,7 +39,7 @@ export interface ToolAnswer {
 export type AnswerProblem = 'unknown-tool' | 'invalid-arguments' | 'thrown'
 
 /** A replay led to another state than the messages record. */
-export class ReplayError extends PythonError {
+class ReplayError extends PythonError {
   constructor(message: string) {
     super('ValueError', message)
   }

@@ -27,7 +27,7 @@ export function fromEntries(entries: Iterable<readonly [Value, Value]>): Dict {
 }
 
 /** A key of the dict with its value. */
-export const itemPair = (dict: Dict, key: PythonKey): [Value, Value] => [
+const itemPair = (dict: Dict, key: PythonKey): [Value, Value] => [
   keyValue(dict, key),
   dict.get(key) as Value,
 ]

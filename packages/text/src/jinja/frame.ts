@@ -27,7 +27,7 @@ export type Execute = (frame: RunFrame) => Flow
 export type Assign = (frame: RunFrame, value: Value) => void
 
 /** The value of a name given to the template or known to all. */
-export function lookUpName(run: Run, name: string): Value | undefined {
+function lookUpName(run: Run, name: string): Value | undefined {
   const exported = run.exports.size > 0 ? run.exports.get(name) : undefined
   return exported === undefined ? run.variables.get(name) : exported
 }

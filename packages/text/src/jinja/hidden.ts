@@ -21,7 +21,7 @@ export interface Hole {
 }
 
 /** Raised when a rendering reads characters that are hidden from it. */
-export class HiddenTextError extends Error {
+class HiddenTextError extends Error {
   override name = 'HiddenTextError'
   constructor() {
     super('The template looks at the characters of a text that is hidden from it.')

@@ -79,7 +79,7 @@ export function readTime(text: string, format: string): ReadTime {
 }
 
 /** How many days a month has. */
-export const daysIn = (year: number, month: number): number =>
+const daysIn = (year: number, month: number): number =>
   month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
     ? 29
     : ([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0)

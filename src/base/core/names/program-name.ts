@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 let word: string | undefined
 
 /** How a person calls this program: `espalier` if that is on their path, `npx espalier` elsewhere. */
-export function programName(): string {
+function programName(): string {
   word ??= isOnPath(process.env.PATH ?? '') ? 'espalier' : 'npx espalier'
   return word
 }

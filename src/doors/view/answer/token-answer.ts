@@ -91,7 +91,7 @@ function addToken(
 }
 
 /** The most probable tokens at a sampled place. */
-export function candidatesAt(
+function candidatesAt(
   { top }: SampledSegment,
   at: number,
   texts: TokenTexts,

@@ -106,7 +106,7 @@ function sampledNodes(tree: Tree, from: number, end: Place): readonly number[] {
 }
 
 /** The token sequences a trajectory went through, oldest first. */
-export function pathsOf(tree: Tree, trajectory: Trajectory): readonly PathAnswer[] {
+function pathsOf(tree: Tree, trajectory: Trajectory): readonly PathAnswer[] {
   return pathEnds(tree, trajectory.end).map((end, index) => {
     const spans = pathTo(tree, end)
     const sampled = spans

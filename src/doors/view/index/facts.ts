@@ -102,7 +102,7 @@ export function outcomeLabel(outcome: Outcome): string {
 const openingLength = 120
 
 /** The beginning of what the user first said. */
-export function openingOf(trajectory: Pick<Trajectory, 'messages'> | undefined): string {
+function openingOf(trajectory: Pick<Trajectory, 'messages'> | undefined): string {
   const messages: readonly Message[] = trajectory?.messages ?? []
   const first = messages.find(({ role }) => role === 'user') ?? messages[0]
   return first ? shorten(textOf(first.content), openingLength) : ''

@@ -206,7 +206,7 @@ function ordersOf(orders: ReadonlyMap<number, Order>, name: string): string {
 }
 
 /** Whether a request was dealt with as the rules say: in the database and in words. */
-export function isRight(data: DeskTask, index: number, closed: ClosedRequest | undefined): boolean {
+function isRight(data: DeskTask, index: number, closed: ClosedRequest | undefined): boolean {
   if (!closed) return false
   const { said, isTransferred, changes } = closed
   const request = data.requests[index]!

@@ -45,7 +45,7 @@ async function readAnySchema(schema: object): Promise<InputSchema> {
 }
 
 /** Whether a value keeps the Standard Schema promise. */
-export function isStandardSchema(value: unknown): value is StandardSchema {
+function isStandardSchema(value: unknown): value is StandardSchema {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
   const standard: unknown = Reflect.get(value, '~standard')
   return isRecord(standard) && typeof standard.validate === 'function'

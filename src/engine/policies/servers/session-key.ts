@@ -1,7 +1,7 @@
 import type { ServerOptions, ServerRequest } from './server.ts'
 
 /** The header by which routers of several engines keep the requests of one tree together, where its prefix is cached. */
-export const sessionHeader = 'X-Session-ID'
+const sessionHeader = 'X-Session-ID'
 
 /** What a URI's `session` may be: the name of a header, or `body:` and the name of a field, its parts joined by points. */
 export const sessionPattern = /^(?:body:[\w-]+(?:\.[\w-]+)*|[\w-]+)$/

@@ -17,7 +17,7 @@ interface BranchFactory extends PartShape {
 }
 
 /** The branch policies that can be named. */
-export const branchPolicies: Readonly<Record<string, BranchFactory>> = {
+const branchPolicies: Readonly<Record<string, BranchFactory>> = {
   fixed: {
     about: 'Every turn up to a depth is continued several times.',
     options: { width: 'count', depth: 'whole' },

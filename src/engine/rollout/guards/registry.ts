@@ -18,7 +18,7 @@ interface GuardFactory extends PartShape {
 const reward = 'number'
 
 /** The guards that can be named. */
-export const guardFactories: Readonly<Record<string, GuardFactory>> = {
+const guardFactories: Readonly<Record<string, GuardFactory>> = {
   repetition: {
     about: 'The same tokens again and again.',
     options: { cycle: 'count', times: 'several', reward },

@@ -33,7 +33,7 @@ export function hearOpening(walk: Walk, opening: readonly Message[]): void {
 }
 
 /** The examples for a task: the first of the pool that do not give its solution away. */
-export function chosenFor(task: TaskId, { pool, count }: Examples): readonly Example[] {
+function chosenFor(task: TaskId, { pool, count }: Examples): readonly Example[] {
   return pool.filter(each => each.task === undefined || each.task !== task).slice(0, count)
 }
 

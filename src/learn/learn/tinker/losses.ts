@@ -54,7 +54,7 @@ const serverLosses: Readonly<Record<string, ServerLoss>> = {
 }
 
 /** All losses: those that Tinker lacks are computed here. */
-export const tinkerLosses: Readonly<Record<string, TinkerLoss>> = {
+const tinkerLosses: Readonly<Record<string, TinkerLoss>> = {
   ...serverLosses,
   ...Object.fromEntries(
     lossNames.filter(name => !Object.hasOwn(serverLosses, name)).map(name => [name, own(name)]),

@@ -2,7 +2,7 @@ import { checkShape, type Family, type ModelShape } from '../shape.ts'
 import { readRope } from './rope.ts'
 
 /** The most tokens of a context inside, unless one asks for more: keys and values of each take memory. */
-export const usualContext = 8192
+const usualContext = 8192
 
 type Config = Readonly<Record<string, unknown>>
 

@@ -11,7 +11,7 @@ import type { FromThread, SharedWork, ThreadStart, ToThread, WeightsOrder } from
 import { readMadeBatch } from './read-batch.ts'
 
 /** The thread died, and with it the attempts it was making. */
-export class ThreadLostError extends Error {
+class ThreadLostError extends Error {
   override name = 'ThreadLostError'
 }
 

@@ -58,7 +58,7 @@ export function readHubModel(text: string): HubModel {
 }
 
 /** The folder in which Hugging Face's tools keep a model. */
-export function cacheFolder(id: string): string {
+function cacheFolder(id: string): string {
   const home = process.env.HF_HOME ?? join(homedir(), '.cache', 'huggingface')
   return join(process.env.HF_HUB_CACHE ?? join(home, 'hub'), `models--${id.replace('/', '--')}`)
 }

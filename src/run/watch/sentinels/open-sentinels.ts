@@ -13,7 +13,7 @@ import { equalRewards, idleTraining, noContrast, noSiblings } from './rewards.ts
 import type { Alarm, Sentinel, SentinelContext } from './sentinel.ts'
 
 /** Every sentinel, fresh for one run; each raises its alarm once. */
-export function allSentinels(context: SentinelContext): readonly Sentinel[] {
+function allSentinels(context: SentinelContext): readonly Sentinel[] {
   return [
     noToolCalls(),
     parserMismatch(context),

@@ -92,7 +92,7 @@ export function toGroupLine(group: Group): string {
 }
 
 /** An event as it is written. */
-export function toEventRecord(event: WrittenEvent, time: string): EventRecord {
+function toEventRecord(event: WrittenEvent, time: string): EventRecord {
   switch (event.kind) {
     case 'tree-end':
       return { time, ...treeRecord(event.tree) }

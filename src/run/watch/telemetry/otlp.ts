@@ -21,7 +21,7 @@ export interface Span {
 const kinds = { internal: 1, client: 3 } as const
 
 /** Spans as the body of a request: OTLP 1 in its JSON encoding, ids in hex, times as text. */
-export function toOtlp(
+function toOtlp(
   spans: readonly Span[],
   resource: Readonly<Record<string, AttributeValue>>,
 ): object {

@@ -188,7 +188,7 @@ function construct(of: ProgramClass, given: readonly Value[], named: Named): Val
 }
 
 /** The member of an enum with that value, or Python's ValueError. */
-export function memberOf(of: ProgramClass, value: Value): EnumMember {
+function memberOf(of: ProgramClass, value: Value): EnumMember {
   for (const member of of.attributes.values()) {
     if (
       member instanceof EnumMember &&

@@ -148,7 +148,7 @@ async function unbroken<T>(signal: AbortSignal, work: () => Promise<T>): Promise
 }
 
 /** What became of a command, as the policy is shown it. */
-export function tell(finished: Finished, { seconds }: Pick<WorkspaceLimits, 'seconds'>): string {
+function tell(finished: Finished, { seconds }: Pick<WorkspaceLimits, 'seconds'>): string {
   const { output, complaints, cut, code, end } = finished
   const parts = [output.trimEnd(), complaints.trimEnd()].filter(part => part !== '')
   if (cut > 0) parts.push(`[${cut} more bytes not shown]`)

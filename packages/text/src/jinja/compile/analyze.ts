@@ -10,7 +10,7 @@ const argumentsOf = (input: CallArguments): (Expression | undefined)[] => [
 ]
 
 /** The expressions directly inside an expression. */
-export function childrenOf(expression: Expression): readonly (Expression | undefined)[] {
+function childrenOf(expression: Expression): readonly (Expression | undefined)[] {
   switch (expression.kind) {
     case 'constant':
     case 'name':

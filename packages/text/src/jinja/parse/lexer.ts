@@ -14,7 +14,7 @@ export type Token =
   | { readonly kind: 'end'; readonly at: number; readonly value: string }
 
 /** What Python's `str.isspace` and the `\s` of its regular expressions accept. */
-export const PYTHON_SPACE =
+const PYTHON_SPACE =
   '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'
 
 const space = (pattern: string, flags: string): RegExp =>

@@ -7,7 +7,7 @@ import { SPLIT_METHODS } from './split.ts'
 import { TEXT_METHODS } from './text.ts'
 
 /** The methods of `str`. */
-export const STR_METHODS: ReadonlyMap<string, Method> = new Map([
+const STR_METHODS: ReadonlyMap<string, Method> = new Map([
   ...SPLIT_METHODS,
   ...TEXT_METHODS,
   ...FORMAT_METHODS,

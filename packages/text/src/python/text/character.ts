@@ -41,7 +41,7 @@ function withIota(character: string): string {
 }
 
 /** A character in title case. */
-export function toTitle(character: string): string {
+function toTitle(character: string): string {
   if (GEORGIAN.test(character)) return character
   const special = TITLE.get(character)
   if (special !== undefined) return special
@@ -135,7 +135,7 @@ export const isUpper = (text: string): boolean =>
   UPPER.test(text) && !LOWER.test(text) && !/\p{Lt}/u.test(text)
 
 /** Whether every word of the text begins with its only capital. */
-export function isTitle(text: string): boolean {
+function isTitle(text: string): boolean {
   let previous = false
   let found = false
   for (const character of text) {

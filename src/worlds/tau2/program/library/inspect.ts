@@ -14,7 +14,7 @@ import {
 const EMPTY = new Opaque('_empty', new Map())
 
 /** The parameters of a function as its caller sees them: of a method without the object itself. */
-export function parametersOf(called: Value): readonly BoundParameter[] {
+function parametersOf(called: Value): readonly BoundParameter[] {
   if (called instanceof ProgramFunction) return called.parameters
   if (!(called instanceof BoundMethod) || !(called.called instanceof ProgramFunction)) return []
   return called.called.parameters.slice(1)
