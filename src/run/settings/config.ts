@@ -5,6 +5,7 @@ import { keepSecret, keepSecretsIn } from '../../base/core/process/secrets.ts'
 import { checkSettings, shownValue } from './check-settings.ts'
 import type { Config } from './define-config.ts'
 import { openNamed } from './open-named.ts'
+import { placeAgent } from './place-agent.ts'
 import {
   flagOf,
   type SettingName,
@@ -53,7 +54,7 @@ export async function resolveSettings(sources: SettingSources): Promise<Resolved
       origins[name] = origin
     }
   }
-  placeAgent(merged, origins)
+  placeAgent({ merged, origins })
   const values = withDefaults(merged as SettingsInput)
   keepSecretsIn(values)
   keepSecret(process.env[values.keyVariable])
@@ -62,20 +63,6 @@ export async function resolveSettings(sources: SettingSources): Promise<Resolved
     values,
     origins: origins as Record<SettingName, string>,
   }
-}
-
-/** An agent stands in the environment's place; the one that was named last counts. */
-function placeAgent(merged: Record<string, unknown>, origins: Record<string, string>): void {
-  const { agent, environment } = merged
-  if (agent === undefined) return
-  if (environment !== undefined && origins.environment === origins.agent) {
-    throw new SettingError('--agent stands in place of --environment: name one of them')
-  }
-  if (environment === undefined || origins.agent === 'flag') {
-    merged.environment = agent
-    origins.environment = origins.agent!
-  }
-  delete merged.agent
 }
 
 /** Flags that change nothing unless something else is set, and what that is. */

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream'
 import type { Call } from '../../base/core/call.ts'
 import type { Isolation } from '../../base/core/environment.ts'
 import type { Finished } from '../sandboxes/run.ts'
@@ -63,10 +64,25 @@ export interface CommandCall extends Call {
   readonly variables?: Readonly<Record<string, string>> | undefined
 }
 
+/** A command that somebody talks to while it runs. */
+export interface StartedCommand {
+  /** What it reads; what is written after its end is dropped. */
+  readonly input: Writable
+  /** What it prints, as it comes. */
+  readonly output: Readable
+  /** Resolves when it has ended and all that it left running with it; its output is in `output` alone. */
+  readonly finished: Promise<Finished>
+}
+
 /** Folders and commands of one attempt, apart from this machine and from every other attempt. */
 export interface Workspace extends AsyncDisposable {
   /** Runs a command to its end, or until its time is over; what it leaves running ends with it. */
   run(command: readonly string[], call: CommandCall): Promise<Finished>
+  /**
+   * Starts a command that is talked to; aborting the call ends it with all that it started. A harness needs
+   * this, or a network from which it reaches its gateway.
+   */
+  start?(command: readonly string[], call: Omit<CommandCall, 'input'>): StartedCommand
   /** Puts a folder of this machine at the top; whatever was there is gone. */
   put(put: Put, call: Call): Promise<void>
   /** A copy that goes its own way from here. */

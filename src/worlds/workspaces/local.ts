@@ -23,7 +23,7 @@ import { copyTree, removeTree } from './trees.ts'
 export interface LocalOptions {
   readonly limits: WorkspaceLimits
   /** `none` accepts that nothing keeps commands from this machine. @default 'required' */
-  readonly walls?: 'required' | 'none'
+  readonly walls?: 'required' | 'none' | undefined
   /** A folder of programs that can be read inside; its `bin` comes first in PATH. @default none */
   readonly toolchain?: string | undefined
   /** Who builds the walls. @default the first that works on this machine */

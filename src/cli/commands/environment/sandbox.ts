@@ -40,16 +40,17 @@ async function runSandbox(invocation: Invocation): Promise<number> {
   const { sessions } = counted('sessions', own.sessions)
   if (sessions === 0) throw new MisuseError('--sessions takes a number from 1 on')
   const { engine, memory, disk, walls } = own
-  const read = workspaceOptions.safeParse({ sandbox: engine, memory, disk, walls })
-  if (!read.success || engine?.includes(':')) {
-    const issue = read.error?.issues[0]
-    const name = issue?.path[0] === 'sandbox' || !issue ? 'engine' : String(issue.path[0])
-    throw new MisuseError(`--${name}: ${name === 'engine' ? 'docker or podman' : issue?.message}`)
+  const read = workspaceOptions.safeParse({ memory, disk, walls })
+  if (!read.success) {
+    const [issue] = read.error.issues
+    throw new MisuseError(`--${String(issue?.path[0])}: ${issue?.message}`)
   }
-  const { sandbox, ...limits } = read.data
+  if (engine !== undefined && engine !== 'docker' && engine !== 'podman') {
+    throw new MisuseError('--engine: docker or podman')
+  }
   const door = readDoor(invocation)
   await openNamed(`--port ${port}`, () => tryPort(port, door.host))
-  const { workspaces } = openWorkspaces({ ...limits, sandbox: sandbox as 'docker' | 'podman' })
+  const { workspaces } = openWorkspaces({ ...read.data, sandbox: engine })
   await using server = await openNamed(`--host ${door.host}`, () =>
     serveSandbox(workspaces, { port, ...(sessions && { sessions }), ...door }),
   )

@@ -26,6 +26,16 @@ export const rolled = {
     usedIn: 'run',
     inCode: 'the environment, which is the first argument',
   }),
+  sandbox: setting(
+    text,
+    'Where a harness, or the commands of a coding environment, run: local, docker, podman, remote:URL',
+    {
+      argument: 'KIND[:ITEM,…]',
+      commands: ['roll', 'eval', 'train'],
+      usedIn: 'run',
+      inCode: 'an option of the environment, which is the first argument',
+    },
+  ),
   /** What the policy is told besides its task, in place of what the environment says; a file, or the prompt. @default the environment's own */
   prompt: setting(
     text,

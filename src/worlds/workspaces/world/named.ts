@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { remoteWorkspaces } from '../remote.ts'
-import type { WorkspaceOptions } from './open.ts'
+import { openSandbox } from './kinds.ts'
+import { limitsOf, type WorkspaceOptions } from './open.ts'
 
 /** The options of a workspace as they are written behind an environment's name. */
 export const workspaceOptions = z.strictObject({
@@ -9,25 +9,19 @@ export const workspaceOptions = z.strictObject({
   disk: z.coerce.number().int().min(1).max(1_048_576).optional(),
   walls: z.enum(['required', 'none']).optional(),
   toolchain: z.string().min(1).optional(),
-  /** A container engine, or the address of a sandbox server. */
-  sandbox: z
-    .union([z.enum(['docker', 'podman']), z.url({ protocol: /^https?$/ })], {
-      error: 'docker, podman or the address of a sandbox server',
-    })
-    .optional(),
+  /** Where workspaces are: `KIND[:ITEM,…]`, as `openSandbox` reads it. */
+  sandbox: z.string().min(1).optional(),
   /** The variable of the process that holds the key of a sandbox server. */
   'key-variable': z.string().min(1).optional(),
 })
 
-/** Options as an environment takes them: a sandbox address becomes workspaces on that server. */
+/** Options as an environment takes them: a sandbox that is named becomes its workspaces. */
 export async function reachWorkspaces<Named extends z.output<typeof workspaceOptions>>({
   sandbox,
   'key-variable': variable,
   ...rest
 }: Named): Promise<Omit<Named, 'sandbox' | 'key-variable'> & Pick<WorkspaceOptions, 'sandbox'>> {
   if (sandbox === undefined) return rest
-  if (sandbox === 'docker' || sandbox === 'podman') return { ...rest, sandbox }
-  const key = variable === undefined ? undefined : process.env[variable]
-  if (variable !== undefined && !key) throw new Error(`the variable ${variable} is not set`)
-  return { ...rest, sandbox: await remoteWorkspaces({ url: sandbox, key }) }
+  const named = variable === undefined ? sandbox : `${sandbox},key-variable=${variable}`
+  return { ...rest, sandbox: await openSandbox(named, limitsOf(rest)) }
 }

@@ -27,11 +27,23 @@ export function openWorkspaces(options: WorkspaceOptions): {
   readonly workspaces: Workspaces
   readonly limits: WorkspaceLimits
 } {
-  const { walls, sandbox, toolchain, ...given } = options
-  const entries = Object.entries(given).filter(([, value]) => value !== undefined)
-  const limits: WorkspaceLimits = { ...usualLimits, ...Object.fromEntries(entries) }
+  const { walls, sandbox, toolchain } = options
+  const limits = limitsOf(options)
   if (typeof sandbox === 'object') return { workspaces: sandbox, limits }
   if (sandbox) return { workspaces: containerWorkspaces({ engine: sandbox, limits }), limits }
   const workspaces = localWorkspaces({ limits, toolchain, ...(walls && { walls }) })
   return { workspaces, limits }
+}
+
+/** The limits that options name, and the usual ones. */
+export function limitsOf(
+  options: {
+    readonly [Name in keyof WorkspaceLimits]?: number | undefined
+  },
+): WorkspaceLimits {
+  const given = Object.keys(usualLimits).flatMap(name => {
+    const limit: unknown = Reflect.get(options, name)
+    return limit === undefined ? [] : [[name, limit] as const]
+  })
+  return { ...usualLimits, ...Object.fromEntries(given) }
 }
