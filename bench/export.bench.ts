@@ -16,7 +16,7 @@ import type { TaskId } from '../src/base/core/ids.ts'
 import type { Format, Output } from '../src/run/sinks/format.ts'
 import { jsonl } from '../src/run/sinks/formats/jsonl.ts'
 import { openRows, parquet, toRows } from '../src/run/sinks/formats/parquet.ts'
-import { openLossReport } from '../src/run/sinks/lost.ts'
+import { makeLossReport } from '../src/run/sinks/lost.ts'
 import { groupMembers, groupTokens, makeGroups } from './export/groups.ts'
 import { writeWithLibrary } from './export/library.ts'
 
@@ -71,7 +71,7 @@ async function writeGroups(
   { file, onGroup = () => {} }: { readonly file: string; readonly onGroup?: (at: number) => void },
 ): Promise<void> {
   await withFile(file, async output => {
-    const writer = format.open(output, { ...options, lost: openLossReport() })
+    const writer = format.open(output, { ...options, lost: makeLossReport() })
     for (const [order, group] of groups.entries()) {
       await writer.write({ group, task: { id: 'g' as TaskId, data: {} }, order })
       onGroup(order)

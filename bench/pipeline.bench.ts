@@ -1,6 +1,6 @@
 import { singleTurn } from '../src/engine/environments/built-in/single-turn.ts'
 import { openSglang } from '../src/engine/policies/servers/sglang.ts'
-import { openEstimate } from '../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../src/engine/weigh/estimate.ts'
 import { type RollParts, rollGroups } from '../src/run/run/roll-groups.ts'
 import { byteModel, openRenderer } from '../src/run/settings/model-source.ts'
 import type { Answer, Asked } from '../test/servers/serving.ts'
@@ -38,7 +38,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     reward: { one: () => 1 },
     policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group,
     concurrency,
   }

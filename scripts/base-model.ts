@@ -1,6 +1,6 @@
 // Makes the embedded base model from source and seed: `npm run base-model [DIR]`.
 // The plain kernel and one seed give the same bytes on every Node.
-import { openLanes } from '../src/base/core/lane.ts'
+import { makeLanes } from '../src/base/core/lane.ts'
 import { random, randomAt, seedOf } from '../src/base/math/random.ts'
 import { desk } from '../src/engine/environments/desk/desk.ts'
 import {
@@ -23,7 +23,7 @@ const environment = desk()
 const hinted = 0.125
 
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
 const novice = novicePlayer(seed)
 
 /** A random decision that a hint announces. */

@@ -2,7 +2,7 @@
 // `npx tsx scripts/demo-seeds.ts [SEEDS] [--controls] [--oracle C] [--steps N]`, SEEDS as `1-5` or `1,2,3`.
 import '../src/offers.ts'
 import { parseArgs } from 'node:util'
-import { openLanes } from '../src/base/core/lane.ts'
+import { makeLanes } from '../src/base/core/lane.ts'
 import { desk } from '../src/engine/environments/desk/desk.ts'
 import { shortcuts } from '../src/engine/environments/desk/players.ts'
 import { scorePlay } from '../src/engine/environments/play.ts'
@@ -41,7 +41,7 @@ async function row(label: string, options: DemoOptions): Promise<void> {
 async function printShortcuts(): Promise<void> {
   const environment = desk()
   const { signal } = new AbortController()
-  const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+  const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
   const { heldOut: count, seed } = demoDefaults
   const tasks = environment.makeTasks!({ count, seed, split: 'held-out' })
   const best = new Map<string, number>()

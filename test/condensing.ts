@@ -1,6 +1,6 @@
 import { type Message, textOf } from '@espalier/text'
 import type { CondenseCall } from '../src/base/core/condenser.ts'
-import { openLane } from '../src/base/core/lane.ts'
+import { makeLane } from '../src/base/core/lane.ts'
 import type { SpeakCall, Speaker, Speech } from '../src/base/core/speaker.ts'
 
 /** What a speaker was asked. */
@@ -43,7 +43,7 @@ export function condenseCall(parts: Partial<CondenseCall> = {}): CondenseCall {
     turn: 0,
     opening: 1,
     count: messages => messages.reduce((sum, message) => sum + 4 + lengthOf(message), 0),
-    lane: openLane('policy', 4),
+    lane: makeLane('policy', 4),
     self: speaking(['notes']),
     ...parts,
   }

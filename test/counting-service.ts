@@ -4,7 +4,7 @@ import { serveRollouts } from '../src/doors/service/rollouts-server.ts'
 import { Worlds, type WorldsOptions } from '../src/doors/service/rollouts-worlds.ts'
 import { environment } from '../src/engine/environments/environment.ts'
 import { tool } from '../src/engine/environments/tools/tool.ts'
-import { openEstimate } from '../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../src/engine/weigh/estimate.ts'
 import { dicePolicy, openByteRenderer } from './rolling.ts'
 
 /** What happens besides counting. */
@@ -51,7 +51,7 @@ export async function openCountingService(
   const world = countingEnvironment(options)
   const policy = dicePolicy(renderer)
   const rollouts = new Rollouts({
-    parts: { environment: world, policy, renderer, estimate: openEstimate('grpo') },
+    parts: { environment: world, policy, renderer, estimate: makeEstimate('grpo') },
     openPolicy: async () => policy,
     findTask: async () => undefined,
   })

@@ -1,14 +1,14 @@
 import type { AssistantMessage, Renderer, ToolDefinition } from '@espalier/text'
 import type { Environment, Task } from '../src/base/core/environment.ts'
 import type { Group } from '../src/base/core/group.ts'
-import { openLanes } from '../src/base/core/lane.ts'
+import { makeLanes } from '../src/base/core/lane.ts'
 import type { Policy } from '../src/base/core/policy.ts'
 import type { Tree } from '../src/base/core/tree.ts'
 import { elsewhere } from '../src/doors/gateway/elsewhere.ts'
 import { type OpenGatewayOptions, openGateway } from '../src/doors/gateway/open-gateway.ts'
 import { type GatewayServerOptions, serveGateway } from '../src/doors/gateway/server.ts'
 import { openEnvironment } from '../src/engine/environments/registry.ts'
-import { openEstimate } from '../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../src/engine/weigh/estimate.ts'
 import type { RollParts } from '../src/run/run/roll-groups.ts'
 
 /** What a gateway of a test is made of. */
@@ -31,7 +31,7 @@ export async function openTestGateway(options: TestGatewayOptions) {
       environment: elsewhere as Environment,
       policy,
       renderer,
-      estimate: openEstimate('grpo'),
+      estimate: makeEstimate('grpo'),
       group: 1,
       writer: {
         writeTree: async tree => void trees.push(tree),
@@ -79,7 +79,7 @@ export async function openDesk(index: number) {
   const environment = await openEnvironment('desk', {})
   const task = environment.makeTasks!({ count: index + 1, seed: 1 })[index] as Task
   const { signal } = new AbortController()
-  const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+  const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
   const world = await environment.open(task, { signal, seed: 1, lanes })
   const ask = String(world.opening[0].content)
   const tools: readonly ToolDefinition[] = world.tools

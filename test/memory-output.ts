@@ -1,5 +1,5 @@
 import type { ExportGroup, Format, FormatOptions, Output } from '../src/run/sinks/format.ts'
-import { type Lost, openLossReport } from '../src/run/sinks/lost.ts'
+import { type Lost, makeLossReport } from '../src/run/sinks/lost.ts'
 
 /** What a format wrote in a test. */
 export interface Written {
@@ -19,7 +19,7 @@ export async function writeTo(
 ): Promise<Written> {
   const chunks: Buffer[] = []
   const output: Output = { write: chunk => void chunks.push(Buffer.from(chunk)) }
-  const lost = openLossReport()
+  const lost = makeLossReport()
   const defaults = {
     run: 'test',
     weighting: 'uniform',

@@ -1,7 +1,7 @@
 import type { ModelRenderer, RendererOptions } from '@espalier/text/chat'
 import type { Environment, Task } from '../src/base/core/environment.ts'
 import type { GroupId, TaskId } from '../src/base/core/ids.ts'
-import { openLanes } from '../src/base/core/lane.ts'
+import { makeLanes } from '../src/base/core/lane.ts'
 import {
   type Policy,
   plainCapabilities,
@@ -12,7 +12,7 @@ import {
 import { random, seedOf } from '../src/base/math/random.ts'
 import { type ScriptedAnswer, scripted } from '../src/engine/policies/scripted.ts'
 import { type Attempt, defaultLimits, type RolloutContext } from '../src/engine/rollout/attempt.ts'
-import { openSharedState } from '../src/engine/rollout/shared.ts'
+import { makeSharedState } from '../src/engine/rollout/shared.ts'
 import { byteModel, openRenderer } from '../src/run/settings/model-source.ts'
 import { tokenSample } from './token-sample.ts'
 
@@ -46,9 +46,9 @@ export function contextOf(
     onLength: 'end',
     stopStrings: [],
     topLogprobs: 0,
-    lanes: openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 }),
+    lanes: makeLanes({ policy: 8, tools: 8, environment: 8, reward: 8 }),
     clock,
-    shared: openSharedState(clock),
+    shared: makeSharedState(clock),
     ...parts,
   }
 }

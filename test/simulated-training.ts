@@ -2,12 +2,12 @@ import type { Environment } from '../src/base/core/environment.ts'
 import type { Group } from '../src/base/core/group.ts'
 import type { TaskId } from '../src/base/core/ids.ts'
 import type { Trainer } from '../src/base/core/trainer.ts'
-import { openEstimate } from '../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../src/engine/weigh/estimate.ts'
 import type { StepRecord } from '../src/learn/learn/steps/step-record.ts'
 import { runTraining, type Training } from '../src/learn/learn/training.ts'
 import type { TrainingPlan } from '../src/learn/learn/training-plan.ts'
 import type { RollParts } from '../src/run/run/roll-groups.ts'
-import { openTaskSampler } from '../src/run/tasks/sample-tasks.ts'
+import { makeTaskSampler } from '../src/run/tasks/sample-tasks.ts'
 import { openCountingPolicy } from './counting-policy.ts'
 import { openByteRenderer } from './rolling.ts'
 import { openSimulatedTime, type SimulatedTime } from './simulated-time.ts'
@@ -86,7 +86,7 @@ export async function simulateTraining(simulation: Simulation): Promise<Simulate
     environment: openWaiting(simulation, time),
     policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     reward: { length: ({ trajectory }) => trajectory.usage.sampled },
     group: 4,
     concurrency: simulation.concurrency ?? 10_000,
@@ -95,7 +95,7 @@ export async function simulateTraining(simulation: Simulation): Promise<Simulate
   }
   const task = (id: string) => ({ id: id as TaskId, data: null })
   const plan: TrainingPlan = {
-    tasks: openTaskSampler(
+    tasks: makeTaskSampler(
       'uniform',
       Array.from({ length: simulation.tasks }, (_, id) => task(String(id))),
       1,

@@ -1,7 +1,7 @@
 import { connectionOf } from '../../src/doors/cluster/address.ts'
 import { openDatabase } from '../../src/doors/cluster/database.ts'
 import { Leasing } from '../../src/doors/cluster/leasing.ts'
-import { openPlacing } from '../../src/doors/cluster/placing.ts'
+import { makePlacing } from '../../src/doors/cluster/placing.ts'
 import { openRunRow } from '../../src/doors/cluster/run-row.ts'
 import { type TestServer, unopened } from '../../test/end-to-end/cluster.ts'
 import { openCpu } from './cpu.ts'
@@ -23,7 +23,7 @@ export async function whileIdle(server: TestServer, count: number): Promise<Idle
   const run = `idle-${count}`
   const row = openRunRow(database, run, 'bench')
   await row.enter(unopened(run))
-  const placing = openPlacing(database, run)
+  const placing = makePlacing(database, run)
   let claims = 0
   let taken = (): void => {}
   const workers = await Promise.all(

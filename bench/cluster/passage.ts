@@ -1,7 +1,7 @@
 import PgBoss from 'pg-boss'
 import type { Database } from '../../src/doors/cluster/database.ts'
 import { Leasing } from '../../src/doors/cluster/leasing.ts'
-import { openPlacing } from '../../src/doors/cluster/placing.ts'
+import { makePlacing } from '../../src/doors/cluster/placing.ts'
 import { openRunRow } from '../../src/doors/cluster/run-row.ts'
 import { type TestServer, unopened } from '../../test/end-to-end/cluster.ts'
 import { openCpu } from './cpu.ts'
@@ -38,7 +38,7 @@ export async function throughTables(
   server: TestServer,
 ): Promise<Passage & { readonly presence: Presence }> {
   await openRunRow(database, 'bench', 'bench').enter(unopened('bench'))
-  const placing = openPlacing(database, 'bench')
+  const placing = makePlacing(database, 'bench')
   const leasing = new Leasing(database, 'bench')
   await leasing.enter({ host: 'bench', concurrency: batch, lease: 600 })
   const result = Buffer.alloc(resultBytes, 7)
@@ -51,7 +51,7 @@ export async function throughTables(
   }
   const figures = await passages(pass, server)
   const presence = await presenceOf(leasing, server)
-  const heard = openHearing()
+  const heard = makeHearing()
   await leasing.attend('bench')
   await database.listen(leasing.channel, heard.hear)
   const wakes = await wakesOf(heard, async round => {
@@ -83,7 +83,7 @@ export async function throughBoss(server: TestServer): Promise<Passage> {
     )
   }
   const figures = await passages(pass, server)
-  const heard = openHearing()
+  const heard = makeHearing()
   await boss.work('bench', { pollingIntervalSeconds: 0.5 }, async () => heard.hear())
   const wakes = await wakesOf(heard, async () => {
     await boss.send('bench', {})
@@ -124,7 +124,7 @@ async function timed(count: number, size: number, pass: Pass): Promise<number> {
   return (performance.now() - started) / count
 }
 
-function openHearing() {
+function makeHearing() {
   let woken = (): void => {}
   return {
     hear: () => woken(),
@@ -134,7 +134,7 @@ function openHearing() {
 
 /** The median time from placing until a worker has it. */
 async function wakesOf(
-  heard: ReturnType<typeof openHearing>,
+  heard: ReturnType<typeof makeHearing>,
   place: (round: number) => Promise<() => Promise<void>>,
 ): Promise<number> {
   const waits: number[] = []

@@ -7,7 +7,7 @@ import { mean } from '../../src/base/math/statistics.ts'
 import { desk } from '../../src/engine/environments/desk/desk.ts'
 import { withFork } from '../../src/engine/environments/fork.ts'
 import { rollChain } from '../../src/engine/rollout/chain.ts'
-import { openEstimate } from '../../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../../src/engine/weigh/estimate.ts'
 import { shapedEstimate } from '../../src/engine/weigh/shape.ts'
 import { embeddedTrainer } from '../../src/learn/learn/embedded-trainer.ts'
 import { evaluateHeldOut } from '../../src/learn/learn/held-out.ts'
@@ -171,7 +171,7 @@ async function partsOf(
     policy: arm.noise ? withNoise(policy, arm.noise) : policy,
     renderer,
     estimate: shapedEstimate(
-      openEstimate('grpo'),
+      makeEstimate('grpo'),
       arm.distill ? { distillation: { mode: arm.distill, coefficient: 1 } } : {},
     ),
     ...(teacher && { scorers: { teacher } }),

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { openLanes } from '../../src/base/core/lane.ts'
+import { makeLanes } from '../../src/base/core/lane.ts'
 import { desk } from '../../src/engine/environments/desk/desk.ts'
 import { demonstrateDesk } from '../../src/engine/environments/desk/players.ts'
 import { playWorld } from '../../src/engine/environments/play.ts'
@@ -67,7 +67,7 @@ async function teacher(student: string): Promise<string> {
   const renderer = rendererFor('teacher', small.files)
   const environment = desk()
   const { signal } = new AbortController()
-  const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+  const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
   const conversations: Conversation[] = []
   for (const task of environment.makeTasks!({ count: 2000, seed: 77 })) {
     await using world = await environment.open(task, { signal, seed: 1, lanes })

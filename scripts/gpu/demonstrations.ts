@@ -7,7 +7,7 @@ import { finished } from 'node:stream/promises'
 import { createRenderer, readModelFolder } from '@espalier/text/chat'
 import { toJavaScript } from '@espalier/text/python'
 import type { Environment } from '../../src/base/core/environment.ts'
-import { openLanes } from '../../src/base/core/lane.ts'
+import { makeLanes } from '../../src/base/core/lane.ts'
 import { random, seedOf, shuffle } from '../../src/base/math/random.ts'
 import { desk } from '../../src/engine/environments/desk/desk.ts'
 import { novicePlayer } from '../../src/engine/environments/desk/players.ts'
@@ -66,7 +66,7 @@ const show: Show =
     : await tauShow(kind as DomainName, root ?? '', Number(seed))
 const renderer = createRenderer(await readModelFolder(model), { clock: () => new Date(0) })
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
 const file = createWriteStream(out)
 for (const task of show.environment.makeTasks!({ count: Number(count), seed: Number(seed) })) {
   await using world = await show.environment.open(task, { signal, seed: Number(seed), lanes })

@@ -9,12 +9,12 @@ import { type Command, exitCodeOf, firstCause, MisuseError } from './command.ts'
 import { commandNames, loadCommand, programHelp } from './commands.ts'
 import { Ending } from './ending.ts'
 import '../offers.ts'
-import { openTerminal, type Terminal } from './terminal.ts'
+import { makeTerminal, type Terminal } from './terminal.ts'
 
 // Node 22 and later keep compiled code between starts; all but this file is loaded after this.
 ;(modules as { enableCompileCache?: () => unknown }).enableCompileCache?.()
 keepSecretVariables(process.env)
-const terminal = openTerminal(process)
+const terminal = makeTerminal(process)
 const stop = new AbortController()
 const ending = new Ending(process, { tell: terminal.tell, stop })
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { keepSecret } from '../base/core/process/secrets.ts'
-import { openTerminal, type Streams } from './terminal.ts'
+import { makeTerminal, type Streams } from './terminal.ts'
 
 function keeping(
   isTTY: boolean,
@@ -18,7 +18,7 @@ function keeping(
 
 it('H8: control characters in what is printed are shown, and only our own colours are colours', () => {
   const { streams, written } = keeping(true)
-  const terminal = openTerminal(streams)
+  const terminal = makeTerminal(streams)
   terminal.print(
     `${terminal.paint('red', 'said')} \x1b[31mred \x1b]0;title\x07 \r\x1b[2K \u202e x\ty`,
   )
@@ -30,14 +30,14 @@ it('H8: control characters in what is printed are shown, and only our own colour
 
 it('H8: without a terminal nothing is coloured', () => {
   const { streams, written } = keeping(false)
-  const terminal = openTerminal(streams)
+  const terminal = makeTerminal(streams)
   terminal.print(terminal.paint('bold', 'plain'))
   expect(written()).toBe('plain\n')
 })
 
 it.each([{ NO_COLOR: '1' }, { TERM: 'dumb' }])('nothing is coloured with %o', env => {
   const { streams, written } = keeping(true, env)
-  const terminal = openTerminal(streams)
+  const terminal = makeTerminal(streams)
   terminal.print(terminal.paint('bold', 'plain'))
   expect(written()).toBe('plain\n')
 })
@@ -46,7 +46,7 @@ it('H4: a secret is printed only in the line that is there to tell it', () => {
   const { streams, written } = keeping(false)
   keepSecret('made-for-this-page')
   keepSecret('somebody-elses')
-  const terminal = openTerminal(streams)
+  const terminal = makeTerminal(streams)
   terminal.print('made-for-this-page')
   terminal.print('?token=made-for-this-page somebody-elses', 'made-for-this-page')
   expect(written()).toBe('[redacted]\n?token=made-for-this-page [redacted]\n')

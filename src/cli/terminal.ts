@@ -59,7 +59,7 @@ export interface Streams {
 }
 
 /** Opens the terminal of this process. */
-export function openTerminal({ stdout, stderr, stdin, env }: Streams): Terminal {
+export function makeTerminal({ stdout, stderr, stdin, env }: Streams): Terminal {
   const isDumb = env.TERM === 'dumb'
   const isLive = stderr.isTTY === true && !isDumb
   const isColoured = stdout.isTTY === true && !isDumb && !env.NO_COLOR

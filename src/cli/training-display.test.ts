@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { StepRecord } from '../learn/learn/steps/step-record.ts'
-import { openTrainingDisplay } from './training-display.ts'
+import { makeTrainingDisplay } from './training-display.ts'
 
 const record = {
   success: 0.5,
@@ -16,7 +16,7 @@ function told(steps: number, seconds: number, isLive = true, more: object = {}):
   const lines: string[] = []
   let clock = 0
   const terminal = { tell: (line: string) => lines.push(line), status: () => {}, isLive }
-  const display = openTrainingDisplay(terminal, steps, () => clock * 1000)
+  const display = makeTrainingDisplay(terminal, steps, () => clock * 1000)
   for (let step = 1; step <= 3; step++) {
     clock += seconds
     display.onStep({ step, ...record, ...more } as unknown as StepRecord)

@@ -19,7 +19,7 @@ const quiet = 60
  * Opens the display of a run of so many steps; lines go to stderr, results do not. After two steps the
  * pace is known: a run that will go on for long says for how long, and how to limit it.
  */
-export function openTrainingDisplay(
+export function makeTrainingDisplay(
   terminal: Pick<Terminal, 'tell' | 'status' | 'isLive'>,
   steps: number,
   now: () => number = () => performance.now(),

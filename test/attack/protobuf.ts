@@ -1,7 +1,7 @@
 import { readForwardBackward, readSample } from '../../src/engine/policies/tinker/messages.ts'
 import {
   longBytes,
-  openWireWriter,
+  makeWireWriter,
   rawBytes,
   readWire,
 } from '../../src/engine/policies/tinker/wire.ts'
@@ -9,11 +9,11 @@ import { type Attack, damagedBytes, hold, oneOf } from './attack.ts'
 
 /** A sample of two tokens, as Tinker answers. */
 function sampleBytes(): Uint8Array {
-  const sequence = openWireWriter()
+  const sequence = makeWireWriter()
   sequence.integer(1, 1)
   sequence.bytes(2, rawBytes(Int32Array.of(5, 6)))
   sequence.bytes(3, rawBytes(Float32Array.of(-1, -0.5)))
-  const answer = openWireWriter()
+  const answer = makeWireWriter()
   answer.bytes(1, sequence.finish())
   answer.bytes(2, rawBytes(Float32Array.of(Number.NaN, -1)))
   answer.integer(4, 1)
@@ -22,17 +22,17 @@ function sampleBytes(): Uint8Array {
 
 /** What a forward pass gave for two data. */
 function passBytes(): Uint8Array {
-  const tensor = openWireWriter()
+  const tensor = makeWireWriter()
   tensor.bytes(1, rawBytes(Float32Array.of(-1, -2, -3)))
   tensor.bytes(2, longBytes([0, 4]))
   tensor.integer(3, 1)
-  const entry = openWireWriter()
+  const entry = makeWireWriter()
   entry.bytes(1, Buffer.from('logprobs'))
   entry.bytes(2, tensor.finish())
-  const record = openWireWriter()
+  const record = makeWireWriter()
   record.bytes(2, entry.finish())
   record.integer(3, 2)
-  const answer = openWireWriter()
+  const answer = makeWireWriter()
   answer.bytes(2, record.finish())
   return answer.finish()
 }

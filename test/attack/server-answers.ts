@@ -1,10 +1,10 @@
 import { readChatAnswer } from '../../src/engine/policies/servers/chat-answer.ts'
 import {
-  openLlamaStream,
+  makeLlamaStream,
   readLlamaAnswer,
 } from '../../src/engine/policies/servers/llama-cpp-answer.ts'
 import {
-  openGeneratedStream,
+  makeGeneratedStream,
   readGenerated,
 } from '../../src/engine/policies/servers/sglang-answer.ts'
 import { openChoice, readChoices } from '../../src/engine/policies/servers/vllm-answer.ts'
@@ -53,7 +53,7 @@ const streamed =
 
 const readers: readonly Read[] = [
   ['sglang', sglang, answer => readGenerated(answer, where, 1)],
-  ['sglang stream', sglang, streamed(() => openGeneratedStream(where, 1))],
+  ['sglang stream', sglang, streamed(() => makeGeneratedStream(where, 1))],
   ['vllm', vllm, answer => readChoices(answer, asked)],
   [
     'vllm stream',
@@ -64,7 +64,7 @@ const readers: readonly Read[] = [
     }),
   ],
   ['llama.cpp', llama, answer => readLlamaAnswer(answer, asked)],
-  ['llama.cpp stream', llama, streamed(() => openLlamaStream(asked))],
+  ['llama.cpp stream', llama, streamed(() => makeLlamaStream(asked))],
   ['tinker', tinker, answer => asServers(() => sampleOf(fieldsOf(answer)))],
   ['openai', chat, answer => readChatAnswer(answer, where, prompt)],
 ]

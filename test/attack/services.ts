@@ -12,7 +12,7 @@ import { Worlds } from '../../src/doors/service/rollouts-worlds.ts'
 import { Library } from '../../src/doors/view/library.ts'
 import { serveView } from '../../src/doors/view/serve.ts'
 import { calculator } from '../../src/engine/environments/built-in/calculator.ts'
-import { openEstimate } from '../../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../../src/engine/weigh/estimate.ts'
 import { openModel } from '../../src/learn/model/model.ts'
 import { buildVocabulary, tokenizerFiles } from '../../src/learn/model/vocabulary.ts'
 import { makeMetrics } from '../../src/run/watch/telemetry/prometheus.ts'
@@ -52,7 +52,7 @@ async function openRollouts(): Promise<Service> {
       environment,
       policy: dicePolicy(renderer),
       renderer,
-      estimate: openEstimate('grpo'),
+      estimate: makeEstimate('grpo'),
       group: 1,
       limits: { turns: 1, tokens: 8 },
     },

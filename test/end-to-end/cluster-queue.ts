@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectionOf } from '../../src/doors/cluster/address.ts'
 import { type Database, openDatabase } from '../../src/doors/cluster/database.ts'
 import { Leasing } from '../../src/doors/cluster/leasing.ts'
-import { openPlacing } from '../../src/doors/cluster/placing.ts'
+import { makePlacing } from '../../src/doors/cluster/placing.ts'
 import { isLed, openRunRow } from '../../src/doors/cluster/run-row.ts'
 import { migrate, schemaVersion } from '../../src/doors/cluster/schema.ts'
 import { mostTries, suspectAfter } from '../../src/run/run/served/tries.ts'
@@ -30,7 +30,7 @@ export function describeQueue(server: TestServer): void {
   async function openRun(ids: readonly string[]) {
     const run = `queue-${count++}`
     await openRunRow(database, run, 'c').enter(unopened(run))
-    const placing = openPlacing(database, run)
+    const placing = makePlacing(database, run)
     const placed = ids.map(id => ({ id, work: Buffer.from(`work of ${id}`), digest: 'd' }))
     await placing.place(placed)
     /** A worker; for one that should be lost, the lease runs out at once. */

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import type { Environment } from '../../src/base/core/environment.ts'
 import type { Group } from '../../src/base/core/group.ts'
 import { desk } from '../../src/engine/environments/desk/desk.ts'
-import { openEstimate } from '../../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../../src/engine/weigh/estimate.ts'
 import { rewardsOf } from '../../src/learn/learn/embedded-trainer.ts'
 import { oraclePrompts, oracleTokenBonus } from '../../src/learn/learn/oracle.ts'
 import { rendererOf } from '../../src/learn/learn/train.ts'
@@ -117,7 +117,7 @@ async function rolled(
     environment,
     policy,
     renderer: rendererOf(policy),
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 4,
     limits: { turns: 10, newTokens: 24 },
     seed: 5,

@@ -42,7 +42,7 @@ function compare({ text, ids, decoded }: Row, tokenizer: Tokenizer): string | un
   const whole = tokenizer.decode(ids)
   if (whole !== decoded)
     return `decoded as ${JSON.stringify(whole)}, not ${JSON.stringify(decoded)}`
-  const decoder = tokenizer.openDecoder()
+  const decoder = tokenizer.makeDecoder()
   const streamed = ids.map(id => decoder.push([id])).join('') + decoder.end()
   return streamed === decoded ? undefined : `streamed as ${JSON.stringify(streamed)}`
 }

@@ -8,7 +8,7 @@ import { Rollouts } from '../../src/doors/service/rollouts.ts'
 import { serveRollouts } from '../../src/doors/service/rollouts-server.ts'
 import { Worlds } from '../../src/doors/service/rollouts-worlds.ts'
 import { calculator } from '../../src/engine/environments/built-in/calculator.ts'
-import { openEstimate } from '../../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../../src/engine/weigh/estimate.ts'
 import { openCountingService } from '../counting-service.ts'
 import { dicePolicy, openByteRenderer } from '../rolling.ts'
 
@@ -128,7 +128,7 @@ describe.skipIf(!python)('the Python client', () => {
       environment,
       policy: dicePolicy(renderer),
       renderer,
-      estimate: openEstimate('grpo'),
+      estimate: makeEstimate('grpo'),
       limits: { turns: 3 },
     }
     await using rollouts = new Rollouts({

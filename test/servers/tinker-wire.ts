@@ -4,8 +4,8 @@ import {
   intsOf,
   longBytes,
   longsOf,
+  makeWireWriter,
   numberOf,
-  openWireWriter,
   rawBytes,
   readWire,
   textOf,
@@ -69,11 +69,11 @@ export function writePassOutput(outputs: readonly (readonly number[])[], loss: n
   const flat = Float32Array.from(outputs.flat())
   const ends = [0]
   for (const output of outputs) ends.push(ends.at(-1)! + output.length * 4)
-  const tensor = openWireWriter().bytes(1, rawBytes(flat)).bytes(2, longBytes(ends)).integer(3, 1)
-  const field = openWireWriter().bytes(1, 'logprobs').bytes(2, tensor.finish())
-  const record = openWireWriter().bytes(2, field.finish()).integer(3, outputs.length)
-  const metric = openWireWriter().bytes(1, 'loss:sum').double(2, loss)
-  return openWireWriter()
+  const tensor = makeWireWriter().bytes(1, rawBytes(flat)).bytes(2, longBytes(ends)).integer(3, 1)
+  const field = makeWireWriter().bytes(1, 'logprobs').bytes(2, tensor.finish())
+  const record = makeWireWriter().bytes(2, field.finish()).integer(3, outputs.length)
+  const metric = makeWireWriter().bytes(1, 'loss:sum').double(2, loss)
+  return makeWireWriter()
     .bytes(1, 'ArrayRecord')
     .bytes(2, record.finish())
     .bytes(3, metric.finish())
@@ -89,9 +89,9 @@ export function writeSampleOutput(
   }[],
   prompt: readonly (number | null)[] | null,
 ): Uint8Array {
-  const writer = openWireWriter()
+  const writer = makeWireWriter()
   for (const { tokens, logprobs, stop_reason } of sequences) {
-    const own = openWireWriter().integer(1, stop_reason === 'length' ? 1 : 0)
+    const own = makeWireWriter().integer(1, stop_reason === 'length' ? 1 : 0)
     own.bytes(2, rawBytes(Int32Array.from(tokens))).bytes(3, rawBytes(Float32Array.from(logprobs)))
     writer.bytes(1, own.finish())
   }

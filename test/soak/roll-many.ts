@@ -1,7 +1,7 @@
 // Rolls many short attempts into a run folder and prints its memory now and then, as JSON lines.
 // node --expose-gc --import tsx test/soak/roll-many.ts ROLLOUTS FOLDER
 import { singleTurn } from '../../src/engine/environments/built-in/single-turn.ts'
-import { openEstimate } from '../../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../../src/engine/weigh/estimate.ts'
 import { rollIntoRun } from '../../src/run/run/open-run-folder.ts'
 import { openCountingPolicy } from '../counting-policy.ts'
 import { openByteRenderer } from '../rolling.ts'
@@ -28,7 +28,7 @@ const groups = rollIntoRun(
     reward: { one: () => 1 },
     policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group,
     listen: () => {},
   },

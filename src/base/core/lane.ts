@@ -80,7 +80,7 @@ function makeQueue() {
 }
 
 /** Opens a lane; `resize` changes its limit while it runs. */
-export function openLane(name: string, limit: number): Lane & { resize(limit: number): void } {
+export function makeLane(name: string, limit: number): Lane & { resize(limit: number): void } {
   const queue = makeQueue()
   let running = 0
   let allowed = limit
@@ -138,13 +138,13 @@ export function openLane(name: string, limit: number): Lane & { resize(limit: nu
 }
 
 /** Opens the four lanes of a run. */
-export function openLanes(limits: LaneLimits): {
-  [Name in keyof Lanes]: ReturnType<typeof openLane>
+export function makeLanes(limits: LaneLimits): {
+  [Name in keyof Lanes]: ReturnType<typeof makeLane>
 } {
   return {
-    policy: openLane('policy', limits.policy),
-    tools: openLane('tools', limits.tools),
-    environment: openLane('environment', limits.environment),
-    reward: openLane('reward', limits.reward),
+    policy: makeLane('policy', limits.policy),
+    tools: makeLane('tools', limits.tools),
+    environment: makeLane('environment', limits.environment),
+    reward: makeLane('reward', limits.reward),
   }
 }

@@ -9,7 +9,7 @@ import { type Command, type Invocation, MisuseError } from '../command.ts'
 import { conversationLines } from '../conversation.ts'
 import { curve } from '../show/overview.ts'
 import type { Terminal } from '../terminal.ts'
-import { openTrainingDisplay } from '../training-display.ts'
+import { makeTrainingDisplay } from '../training-display.ts'
 
 const { tasksPerStep, group, heldOut: _, ...choices } = demoDefaults
 const defaults = { ...choices, oracleBonus: 0 }
@@ -58,7 +58,7 @@ async function runDemoCommand(invocation: Invocation): Promise<number> {
     `A small model serves a desk: ${steps} steps of ${tasksPerStep} tasks, ${group} attempts each; seed ${seed}.`,
   )
   for (const line of words) terminal.tell(line)
-  const display = openTrainingDisplay(terminal, steps)
+  const display = makeTrainingDisplay(terminal, steps)
   const successes: number[] = []
   const demo = await runDemo({
     seed,
@@ -106,7 +106,7 @@ async function runSecond(
     `A pretrained model works out sums with a calculator: ${steps} steps of ${secondActDefaults.tasksPerStep} tasks, ` +
       `${secondActDefaults.group} attempts each; seed ${seed}.`,
   )
-  const display = openTrainingDisplay(terminal, steps)
+  const display = makeTrainingDisplay(terminal, steps)
   const demo = await runSecondAct({
     ...{ policy, seed, steps, out, signal, ...display, tell: terminal.tell },
     ...withoutUndefined({ offline, hub }),

@@ -13,7 +13,7 @@ import { isInsideUri } from '../../run/settings/open-policy.ts'
 import { type Settings, settingsOf, withoutUndefined } from '../../run/settings/settings.ts'
 import { replaceFile } from '../../run/store/run-folder.ts'
 import { type Command, type Invocation, MisuseError } from '../command.ts'
-import { openTrainingDisplay } from '../training-display.ts'
+import { makeTrainingDisplay } from '../training-display.ts'
 
 /** Rewrites what a policy is told until it does better. */
 export const improvePromptCommand: Command = {
@@ -96,7 +96,7 @@ function linesOf({ successBefore, successAfter, difference, tokens }: Improved):
 async function trainFrom(out: string, values: Settings, { terminal, signal }: Invocation) {
   return await train(needed(values, 'environment'), join(out, 'tasks.jsonl'), {
     ...trainOptionsOf({ ...values, tasks: join(out, 'tasks.jsonl') }),
-    ...openTrainingDisplay(terminal, values.steps),
+    ...makeTrainingDisplay(terminal, values.steps),
     heldOut: join(out, 'held-out.jsonl'),
     prompt: join(out, 'prompt.json'),
     out: join(out, 'training'),

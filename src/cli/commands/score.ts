@@ -8,7 +8,7 @@ import {
 } from '../../run/measure/probe-rewards.ts'
 import {
   lostScores,
-  openRescoreSummary,
+  makeRescoreSummary,
   type RankFlip,
   type RescoreOptions,
   type RescoreSummary,
@@ -130,7 +130,7 @@ async function scoreAll(
   options: RescoreOptions,
   { own, terminal, json }: Invocation,
 ): Promise<{ readonly summary: RescoreSummary; readonly kept: number }> {
-  const total = openRescoreSummary()
+  const total = makeRescoreSummary()
   const records: GroupRecord[] = []
   for await (const rescored of rescore(run, options)) {
     for (const flip of total.add(rescored)) {

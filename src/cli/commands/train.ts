@@ -12,7 +12,7 @@ import { beginOrPlan, dryRunFlag } from '../dry-run.ts'
 import { bestModelLines } from '../model-hints.ts'
 import { verdictLine } from '../next-try.ts'
 import { elsewhereOf, type Rolled, warnOfChat } from '../rolling.ts'
-import { openTrainingDisplay } from '../training-display.ts'
+import { makeTrainingDisplay } from '../training-display.ts'
 import { gatewayFlags, readGateway } from './doors/gateway.ts'
 
 /** Rolls and learns in turn. */
@@ -90,7 +90,7 @@ function fromTasks({ values, out, resumes = false }: Rolled, invocation: Invocat
   const { tasks = values.steps * values.tasksPerStep } = values
   return train(needed(values, 'environment'), tasks, {
     ...trainOptionsOf(values),
-    ...openTrainingDisplay(terminal, values.steps),
+    ...makeTrainingDisplay(terminal, values.steps),
     ...elsewhereOf(values, { out, tell }),
     out,
     resumes,
@@ -104,7 +104,7 @@ async function fromAgents({ values, out, resumes = false }: Rolled, invocation: 
   const { terminal, signal, json } = invocation
   const { tell } = terminal
   const { trainOnAgents } = await import('../../doors/gateway/train.ts')
-  const { onStep } = openTrainingDisplay(terminal, values.steps)
+  const { onStep } = makeTrainingDisplay(terminal, values.steps)
   const rewards: number[] = []
   const { environment, tasks } = values
   const trained = await trainOnAgents({

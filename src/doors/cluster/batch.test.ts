@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openBatch } from './batch.ts'
+import { makeBatch } from './batch.ts'
 
 interface Item {
   readonly name: string
@@ -10,7 +10,7 @@ interface Item {
 function openHeld(most: number) {
   const passed: string[][] = []
   const errors: unknown[] = []
-  const batch = openBatch<Item>(
+  const batch = makeBatch<Item>(
     async items => {
       if (items.some(({ name }) => name === 'broken')) throw new Error('broken')
       passed.push(items.map(({ name }) => name))

@@ -18,7 +18,7 @@ export interface BatchOptions<Item> {
 }
 
 /** Opens a batch. */
-export function openBatch<Item>(
+export function makeBatch<Item>(
   pass: (items: readonly Item[]) => Promise<void>,
   { most, size = () => 1, about, onError }: BatchOptions<Item>,
 ): Batch<Item> {

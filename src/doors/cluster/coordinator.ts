@@ -5,10 +5,10 @@ import type { Elsewhere, Returned, Work } from '../../run/run/elsewhere.ts'
 import { seatsOf } from '../../run/run/pipeline.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import type { Listen, WorkerStatus } from '../../run/watch/events.ts'
-import { type Batch, openBatch } from './batch.ts'
+import { type Batch, makeBatch } from './batch.ts'
 import type { Database } from './database.ts'
 import { brokenResult, digestOf, packWork, unpackReturned } from './parcel.ts'
-import { type Over, openPlacing, overChannel, type Placed, type Placing } from './placing.ts'
+import { makePlacing, type Over, overChannel, type Placed, type Placing } from './placing.ts'
 import { type Announced, openRunRow, type RunRow } from './run-row.ts'
 
 /** How a run is coordinated. */
@@ -66,8 +66,8 @@ export class Coordinator implements Elsewhere {
     this.#database = database
     this.#options = options
     this.#row = openRunRow(database, options.run, randomUUID())
-    this.#placing = openPlacing(database, options.run)
-    this.#changes = openBatch(changes => this.#pass(changes), {
+    this.#placing = makePlacing(database, options.run)
+    this.#changes = makeBatch(changes => this.#pass(changes), {
       most: 256,
       about: ({ id }) => id,
       onError: error => this.#failAll(error),

@@ -50,7 +50,7 @@ export async function openDatabase(
   const { connections = 4, pause = waitFor } = options
   const { clock = () => performance.now() } = options
   const driver = await loadDriver()
-  const sockets = openSockets()
+  const sockets = makeSockets()
   const reaching = {
     ...config,
     connectionTimeoutMillis: 10_000,
@@ -66,7 +66,7 @@ export async function openDatabase(
     closing.abort(new Error('the database is given up'))
     sockets.destroy()
   })
-  const query = openQuery(pool, { ...options, pause, clock, waiting, closing: closing.signal })
+  const query = makeQuery(pool, { ...options, pause, clock, waiting, closing: closing.signal })
   const { signal } = closing
   const listening = openListening(() => new driver.Client(reaching), { signal, pause })
   const close = async (): Promise<void> => {
@@ -93,7 +93,7 @@ export async function openDatabase(
 }
 
 /** The sockets of all connections: those to a server that says nothing can only be destroyed. */
-function openSockets() {
+function makeSockets() {
   const open = new Set<Socket>()
   return {
     open(): Socket {
@@ -174,7 +174,7 @@ type Asking = Required<Pick<DatabaseOptions, 'pause' | 'clock'>> &
   }
 
 /** Asks again and again while the server is away. */
-function openQuery(
+function makeQuery(
   pool: Pool,
   { patience = 900, pause, clock, waiting, closing }: Asking,
 ): Database['query'] {

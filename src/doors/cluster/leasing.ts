@@ -1,5 +1,5 @@
 import { mostTries, suspectAfter } from '../../run/run/served/tries.ts'
-import { type Batch, openBatch } from './batch.ts'
+import { type Batch, makeBatch } from './batch.ts'
 import type { Database } from './database.ts'
 import { joined, moreChannel, overChannel, quickly } from './placing.ts'
 import type { RunConfig, RunPrint } from './run-row.ts'
@@ -56,7 +56,7 @@ export class Leasing {
   constructor(database: Database, worker: string) {
     this.#database = database
     this.#worker = worker
-    this.#results = openBatch<Result>(results => this.#write(results), {
+    this.#results = makeBatch<Result>(results => this.#write(results), {
       most: mostSent,
       size: ({ bytes }) => bytes.length,
       about: ({ leased }) => leased.lease,

@@ -31,10 +31,10 @@ export interface Over {
 export const quickly = "quick AS (SELECT set_config('synchronous_commit', 'off', true))"
 
 /** What a coordinator asks the database for, of one run. */
-export type Placing = ReturnType<typeof openPlacing>
+export type Placing = ReturnType<typeof makePlacing>
 
 /** Opens the coordinator's side of the queue. */
-export function openPlacing(database: Database, run: string) {
+export function makePlacing(database: Database, run: string) {
   return {
     /**
      * Puts attempts on the queue. One that is there already stays as it is, result included, unless its

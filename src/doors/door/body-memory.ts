@@ -8,7 +8,7 @@ export interface BodyMemory {
 }
 
 /** Opens a memory of at most so many bytes; the least recent sender is forgotten first. */
-export function openBodyMemory(most = 64 * 2 ** 20): BodyMemory {
+export function makeBodyMemory(most = 64 * 2 ** 20): BodyMemory {
   const bodies = new Map<string, KnownBody>()
   let size = 0
 

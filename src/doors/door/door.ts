@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { keepSecret } from '../../base/core/process/secrets.ts'
 import { bareHost, isLoopback } from './address.ts'
-import { openBodyMemory } from './body-memory.ts'
+import { makeBodyMemory } from './body-memory.ts'
 import { Intake } from './intake.ts'
 import { RefusedRequest } from './refused-request.ts'
 import { Reply } from './reply.ts'
@@ -103,7 +103,7 @@ export class Door {
     const { all, perPeer } = readAtOnce
     this.#bodies = {
       limit: bodyBytes,
-      memory: openBodyMemory(),
+      memory: makeBodyMemory(),
       intake: new Intake({ all: all * bodyBytes, perPeer: perPeer * bodyBytes }),
     }
     this.server = createServer({

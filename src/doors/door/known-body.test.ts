@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openBodyMemory } from './body-memory.ts'
+import { makeBodyMemory } from './body-memory.ts'
 import { BodyReader, type KnownBody } from './known-body.ts'
 
 /** Reads a body that comes in pieces of so many bytes; tells what was parsed to do so. */
@@ -80,7 +80,7 @@ describe('a body that begins like the one before', () => {
   })
 
   it('is forgotten with the sender who was silent longest', () => {
-    const memory = openBodyMemory(100)
+    const memory = makeBodyMemory(100)
     const { known } = read(`{"messages":[{"a":"${'x'.repeat(40)}"}]}`)
     memory.keep('one', known!)
     memory.keep('two', known!)

@@ -1,7 +1,7 @@
 import type { Task } from '../../base/core/environment.ts'
 import type { Group } from '../../base/core/group.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { keepSecret } from '../../base/core/process/secrets.ts'
 import { RequestProblem } from '../../engine/capture/dialects/problem.ts'
 import { contextOf, laneLimits, type RollParts } from '../../run/run/roll-groups.ts'
@@ -26,7 +26,7 @@ export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposa
   const { parts, secrets = {}, onGroup, most, idleSeconds, record, disk } = options
   const { environment, policy, renderer } = parts
   for (const secret of Object.values(secrets)) keepSecret(secret)
-  const lanes = openLanes(laneLimits(parts))
+  const lanes = makeLanes(laneLimits(parts))
   const { condense: _condense, ...whole } = contextOf(parts, lanes)
   const { environment: _world, ...context } = whole
   const { instruments = [] } = parts

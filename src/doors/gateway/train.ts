@@ -4,7 +4,7 @@ import type { Fed, OpenFeed } from '../../learn/learn/steps/feed.ts'
 import { ageOfGroup } from '../../learn/learn/steps/staleness.ts'
 import { type Trained, trainOn } from '../../learn/learn/train.ts'
 import type { TrainOptions } from '../../learn/learn/train-options.ts'
-import { openWeightsGate } from '../../run/run/pause.ts'
+import { makeWeightsGate } from '../../run/run/pause.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { tasksById } from '../../run/tasks/tasks-by-id.ts'
 import { openNames } from './attempt-record.ts'
@@ -38,7 +38,7 @@ export async function trainOnAgents(options: TrainAgentsOptions): Promise<Traine
 
 function agentsFeed(options: TrainAgentsOptions): OpenFeed {
   return async (parts, { tasksPerStep, onUpdate, history, maxStaleness }) => {
-    const gate = openWeightsGate(onUpdate)
+    const gate = makeWeightsGate(onUpdate)
     const instruments = [gate.instrument, ...(parts.instruments ?? [])]
     const groups = openQueue<Group>(parts.signal)
     const gateway = await openAgents({ ...parts, instruments }, { options, onGroup: groups.give })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Environment } from '../../base/core/environment.ts'
-import { type Lanes, openLanes } from '../../base/core/lane.ts'
+import { type Lanes, makeLanes } from '../../base/core/lane.ts'
 import { HostedWorld } from './hosted-world.ts'
 import { IdleWatch } from './idle-watch.ts'
 import { PlayedWorld } from './played-world.ts'
@@ -47,7 +47,7 @@ export class Host implements AsyncDisposable {
   readonly tasks: TaskList
   readonly #options: Required<Pick<HostOptions, 'sessions' | 'idleSeconds' | 'reward'>>
   readonly #choice: TaskChoice
-  readonly #lanes: Lanes = openLanes({ policy: 1, tools: 256, environment: 256, reward: 64 })
+  readonly #lanes: Lanes = makeLanes({ policy: 1, tools: 256, environment: 256, reward: 64 })
   readonly #stop = new AbortController()
   readonly #sessions = new Map<string, { session: HostSession; idle: IdleWatch }>()
 

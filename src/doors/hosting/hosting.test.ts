@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { keyValue } from '../../engine/environments/built-in/key-value.ts'
 import { checkEnvironment } from '../../engine/environments/check.ts'
 import { environment } from '../../engine/environments/environment.ts'
@@ -16,7 +16,7 @@ import { type HostServerOptions, serveHost } from './server.ts'
 import { listOfMadeTasks, listOfTasks } from './task-list.ts'
 
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+const lanes = makeLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
 const closing: AsyncDisposable[] = []
 afterEach(async () => {
   for (const each of closing.splice(0)) await each[Symbol.asyncDispose]()

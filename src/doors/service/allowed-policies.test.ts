@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { openAllowedPolicies } from './allowed-policies.ts'
+import { makeAllowedPolicies } from './allowed-policies.ts'
 
 it('H2: a client names only policies that the operator has named', () => {
-  const check = openAllowedPolicies(['sglang:http://gpu:30000/', 'scripted:answers.jsonl'])
+  const check = makeAllowedPolicies(['sglang:http://gpu:30000/', 'scripted:answers.jsonl'])
   for (const uri of ['sglang:http://gpu:30000', 'sglang:http://GPU:30000/']) {
     expect(() => check(uri)).not.toThrow()
   }

@@ -5,7 +5,7 @@ const servers = ['sglang', 'vllm', 'llama-cpp', 'openai']
  * Whether a client may name a policy. Only endpoints that the operator listed are allowed, because
  * requests to them carry the operator's key.
  */
-export function openAllowedPolicies(named: readonly string[]): (uri: string) => void {
+export function makeAllowedPolicies(named: readonly string[]): (uri: string) => void {
   const allowed = new Set(named.filter(uri => servers.includes(schemeOf(uri))).map(normal))
   return uri => {
     if (!servers.includes(schemeOf(uri))) {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { Group } from '../../base/core/group.ts'
 import type { Failed } from '../../base/core/outcome.ts'
 import { keepSecret } from '../../base/core/process/secrets.ts'
-import { failuresOf, openFailureTelling } from './group-failures.ts'
+import { failuresOf, makeFailureTelling } from './group-failures.ts'
 
 /** A group of attempts that failed in the policy with these messages; only their outcomes are looked at. */
 const groupOf = (...messages: readonly string[]): Pick<Group, 'unscored'> => ({
@@ -43,7 +43,7 @@ it('H4: a reason has no secret in it, known or only likely', () => {
 
 it('the operator is told each reason once', () => {
   const lines: string[] = []
-  const tell = openFailureTelling(line => lines.push(line))
+  const tell = makeFailureTelling(line => lines.push(line))
   const failures = failuresOf(groupOf('port 8001 refused', 'port 8002 refused'))
   tell({ group: 'one/0', failures })
   tell({ group: 'one/1', failures })

@@ -22,7 +22,7 @@ export function failuresOf({ unscored }: Pick<Group, 'unscored'>): FinishedGroup
 const mostTold = 100
 
 /** Tells the operator why attempts fail: each reason when it is first seen. */
-export function openFailureTelling(
+export function makeFailureTelling(
   tell: (line: string) => void,
 ): (group: Pick<FinishedGroup, 'group' | 'failures'>) => void {
   const told = new Set<string>()

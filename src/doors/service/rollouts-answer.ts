@@ -1,8 +1,8 @@
 import type { Group } from '../../base/core/group.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import type { Format } from '../../run/sinks/format.ts'
-import { openLossReport } from '../../run/sinks/lost.ts'
-import { openSelection } from '../../run/sinks/selection.ts'
+import { makeLossReport } from '../../run/sinks/lost.ts'
+import { makeSelection } from '../../run/sinks/selection.ts'
 import { failuresOf } from './group-failures.ts'
 import type { FinishedGroup } from './rollouts-api.ts'
 import type { RolloutJob } from './rollouts-entry.ts'
@@ -33,9 +33,9 @@ export async function groupToAnswer(
     form: format.training?.form ?? 'once',
     loss: 'ppo',
     volatile: true,
-    lost: openLossReport(),
+    lost: makeLossReport(),
   })
-  const select = openSelection({}, { comparesRewards: format.comparesRewards ?? false })
+  const select = makeSelection({}, { comparesRewards: format.comparesRewards ?? false })
   await writer.write({ group: select(group).group, task, order: index })
   const rows = chunks.join('').split('\n')
   return {

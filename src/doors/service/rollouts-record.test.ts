@@ -9,7 +9,7 @@ import type { Group } from '../../base/core/group.ts'
 import { type Policy, plainCapabilities } from '../../base/core/policy.ts'
 import { keepSecret } from '../../base/core/process/secrets.ts'
 import { calculator } from '../../engine/environments/built-in/calculator.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { Rollouts } from './rollouts.ts'
 import type { RolloutsOptions } from './rollouts-options.ts'
@@ -44,7 +44,7 @@ function openFolder(more: Partial<RollParts> = {}, same?: Folder) {
     environment,
     policy: dicePolicy(renderer),
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 2,
     limits: { turns: 3 },
     writer,

@@ -7,7 +7,7 @@ import { openByteRenderer, script } from '../../../test/rolling.ts'
 import type { Group } from '../../base/core/group.ts'
 import { agent } from '../../engine/capture/agent.ts'
 import { functionSpeaker, speakingPolicy } from '../../engine/policies/speaking-policy.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { Rollouts } from './rollouts.ts'
 import type { FinishedGroup } from './rollouts-api.ts'
@@ -39,7 +39,7 @@ async function start(more: Partial<RollParts> = {}, options: Partial<RolloutsOpt
     environment: guess as RollParts['environment'],
     policy: script(renderer, ['3<|im_end|>', '3<|im_end|>']),
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 2,
     ...more,
   }

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest'
 import { dicePolicy, openByteRenderer } from '../../../test/rolling.ts'
 import { calculator } from '../../engine/environments/built-in/calculator.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { Rollouts } from './rollouts.ts'
 import type { RolloutsOptions } from './rollouts-options.ts'
 
@@ -12,7 +12,7 @@ const tasks = [1, 2, 3].map(number => ({ prompt: `${number} + 1`, answer: String
 function openRollouts(options: Partial<RolloutsOptions> = {}): Rollouts {
   const policy = dicePolicy(renderer)
   return new Rollouts({
-    parts: { environment, policy, renderer, estimate: openEstimate('grpo'), group: 2 },
+    parts: { environment, policy, renderer, estimate: makeEstimate('grpo'), group: 2 },
     openPolicy: async () => policy,
     findTask: async () => undefined,
     ...options,

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest'
 import { dicePolicy, openByteRenderer } from '../../../test/rolling.ts'
 import { calculator } from '../../engine/environments/built-in/calculator.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { Rollouts } from './rollouts.ts'
 import { serveRollouts } from './rollouts-server.ts'
 import { Worlds } from './rollouts-worlds.ts'
@@ -13,7 +13,7 @@ const tasks = [{ prompt: '1 + 1', answer: '2' }]
 it('versions and pauses of one trainer are nothing to another', async () => {
   const policy = dicePolicy(renderer)
   await using rollouts = new Rollouts({
-    parts: { environment, policy, renderer, estimate: openEstimate('grpo'), group: 2 },
+    parts: { environment, policy, renderer, estimate: makeEstimate('grpo'), group: 2 },
     openPolicy: async () => policy,
     findTask: async () => undefined,
   })

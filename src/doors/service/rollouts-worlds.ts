@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Message, type ToolDefinition, textOf } from '@espalier/text'
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { describeCause } from '../../base/core/failure.ts'
-import { type LaneLimits, type Lanes, openLanes } from '../../base/core/lane.ts'
+import { type LaneLimits, type Lanes, makeLanes } from '../../base/core/lane.ts'
 import type { Reward } from '../../base/core/reward.ts'
 import { RefusedRequest } from '../door/refused-request.ts'
 import { IdleWatch } from '../hosting/idle-watch.ts'
@@ -67,7 +67,7 @@ export class Worlds implements AsyncDisposable {
   readonly #open = new Map<string, OpenWorld>()
   readonly #openings: NamedAnswers<Opened>
   readonly #closings: NamedAnswers<Reward>
-  readonly #lanes: Lanes = openLanes(noLimits)
+  readonly #lanes: Lanes = makeLanes(noLimits)
   readonly #stop = new AbortController()
   #beingOpened = 0
 

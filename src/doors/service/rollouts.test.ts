@@ -7,7 +7,7 @@ import type { TaskId } from '../../base/core/ids.ts'
 import type { Policy, SampleRequest } from '../../base/core/policy.ts'
 import { keepSecret } from '../../base/core/process/secrets.ts'
 import { calculator } from '../../engine/environments/built-in/calculator.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { Rollouts } from './rollouts.ts'
 import type { RolloutsOptions } from './rollouts-options.ts'
@@ -56,7 +56,7 @@ async function openService(more: Partial<RollParts> = {}, options: Partial<Rollo
     environment,
     policy: dicePolicy(renderer),
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 2,
     limits: { turns: 3 },
     concurrency: 8,

@@ -8,7 +8,7 @@ import { RefusedRequest } from '../door/refused-request.ts'
 import { ClientPolicies } from './client-policies.ts'
 import { digestOf } from './digest.ts'
 import { DoneSubmissions } from './done-submissions.ts'
-import { openFailureTelling } from './group-failures.ts'
+import { makeFailureTelling } from './group-failures.ts'
 import { groupToAnswer } from './rollouts-answer.ts'
 import type { FinishedGroup, Submission, SubmissionStatus, Weights } from './rollouts-api.ts'
 import {
@@ -28,7 +28,7 @@ import { checkRoom, groupsOf, openEntry, readFormat, readJobs, taskOf } from './
 import type { RolloutsOptions } from './rollouts-options.ts'
 import { endedLine, type LeftSubmission, type RolloutsRecord } from './rollouts-record.ts'
 import { asideOf, restoreFinished } from './rollouts-restore.ts'
-import { openStallTelling } from './stall-telling.ts'
+import { makeStallTelling } from './stall-telling.ts'
 import { Trainers, unnamed } from './trainers.ts'
 
 /**
@@ -43,8 +43,8 @@ export class Rollouts implements AsyncDisposable {
   readonly #opening = new Map<string, Promise<SubmissionStatus>>()
   readonly #done: DoneSubmissions
   readonly #policies: ClientPolicies
-  readonly #tellFailures: ReturnType<typeof openFailureTelling>
-  readonly #tellStall: ReturnType<typeof openStallTelling>
+  readonly #tellFailures: ReturnType<typeof makeFailureTelling>
+  readonly #tellStall: ReturnType<typeof makeStallTelling>
   readonly #counts = {
     submissions: 0,
     queued: 0,
@@ -64,8 +64,8 @@ export class Rollouts implements AsyncDisposable {
     this.#done = new DoneSubmissions({ keepsAll: options.record !== undefined })
     this.#perTask = learningSeatsOf(options.parts).length
     const tell = (line: string): void => options.tell?.(line)
-    this.#tellFailures = openFailureTelling(tell)
-    this.#tellStall = openStallTelling(tell)
+    this.#tellFailures = makeFailureTelling(tell)
+    this.#tellStall = makeStallTelling(tell)
     this.trainers = new Trainers(options.parts.elsewhere, tell)
     const { idleSeconds = 600, openPolicy: open, parts } = options
     this.#policies = new ClientPolicies({ own: parts.policy, idleSeconds, open })

@@ -4,7 +4,7 @@ import type { Entry } from './rollouts-entry.ts'
  * Tells the operator of a submission that is not rolled because nobody takes what others have finished,
  * once each: the client of those may be gone for good.
  */
-export function openStallTelling(tell: (line: string) => void): (all: Iterable<Entry>) => void {
+export function makeStallTelling(tell: (line: string) => void): (all: Iterable<Entry>) => void {
   const told = new WeakSet<Entry['submission']>()
   return all => {
     const entries = [...all]

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { baseModel } from '../../learn/model/embedded.ts'
 import { byteModel, openRenderer } from '../../run/settings/model-source.ts'
 import type { RunManifest } from '../../run/store/run-folder.ts'
-import { openTexts, plainTexts, type TokenTexts } from './answer/token-texts.ts'
+import { makeTexts, plainTexts, type TokenTexts } from './answer/token-texts.ts'
 
 /** The texts of a run's tokens, or why there are none. */
 export interface RunModel {
@@ -25,7 +25,7 @@ export async function openRunModel(manifest: Rolled, named: string | undefined):
   try {
     const place = named ?? runModelOf(manifest)!
     const { tokenizer } = await openRenderer(place, { offline: true })
-    return { texts: openTexts(tokenizer), model: { name: model } }
+    return { texts: makeTexts(tokenizer), model: { name: model } }
   } catch (error) {
     return missing(`${(error as Error).message}`)
   }

@@ -13,7 +13,7 @@ import { sumsOf } from './answer/sums.ts'
 import { type TokenQuery, tokenPage } from './answer/token-answer.ts'
 import { creditsOf, trajectoryAnswer } from './answer/trajectory-answer.ts'
 import { treeAnswer } from './answer/tree-answer.ts'
-import { openCrew } from './answer/workers.ts'
+import { makeCrew } from './answer/workers.ts'
 import type {
   Curves,
   Facets,
@@ -67,7 +67,7 @@ export class ViewedRun implements AsyncDisposable {
   readonly #eventsTail: Tail
   readonly #metrics = new Map<number, Metrics>()
   readonly #warnings: Warning[] = []
-  readonly #crew = openCrew()
+  readonly #crew = makeCrew()
   readonly #pace = new Map<number, number>()
   readonly #closing = new AbortController()
   #begun: number | undefined

@@ -9,7 +9,7 @@ import { inAttempt } from './attempt-context.ts'
 import { recordCall } from './call-record.ts'
 import type { ChatAnswer, ChatCall, ChatRequest } from './contract.ts'
 import { tellAgain } from './deltas.ts'
-import { openSeatHooks } from './hooks.ts'
+import { makeSeatHooks } from './hooks.ts'
 import { messageKeys } from './message-key.ts'
 import { plainJson } from './plain-json.ts'
 
@@ -113,7 +113,7 @@ export function startAgent<Data>(
       tell({ kind: 'asks', seat: call.seat ?? '', request, answer })
     })
   const capture = { respond, countTokens: () => 0 }
-  const hooks = openSeatHooks({ capture, signal, policy: 'played' }, seats)
+  const hooks = makeSeatHooks({ capture, signal, policy: 'played' }, seats)
   const agentCall = { ...hooks, task: task.data, id: task.id, seed, signal }
   inAttempt(hooks, async () => agent(agentCall)).then(
     result => tell({ kind: 'returns', result }),

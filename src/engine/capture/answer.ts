@@ -18,7 +18,7 @@ import {
   ContextIsFull,
   type Unmet,
 } from './contract.ts'
-import { endByStop, openDeltas } from './deltas.ts'
+import { endByStop, makeDeltas } from './deltas.ts'
 import { type Drawn, drawTurn } from './draw.ts'
 import { Keys, messageKeys } from './message-key.ts'
 import { otherSampling, requestSampling, shownBy } from './request.ts'
@@ -101,7 +101,7 @@ async function answerOnce(
   const { context, attempt, call, seat } = answering
   while (seat.room.isTaken) await seat.room.settled()
   const share = takeRoom(request, answering, one)
-  const deltas = openDeltas(call, { renderer: context.renderer, request, ...one })
+  const deltas = makeDeltas(call, { renderer: context.renderer, request, ...one })
   const drawn = await drawTurn(one.prompted, {
     context,
     attempt,

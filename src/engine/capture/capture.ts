@@ -18,7 +18,7 @@ import {
 } from './contract.ts'
 import { tellAgain } from './deltas.ts'
 import { shownBy } from './request.ts'
-import { openSeat, type Seat } from './seat.ts'
+import { makeSeat, type Seat } from './seat.ts'
 
 /** Begins to capture an attempt. */
 export function openCapture(options: CaptureOptions): Capture {
@@ -51,7 +51,7 @@ class CapturedAttempt implements Capture, AttemptOrder {
   constructor(options: CaptureOptions) {
     this.#options = options
     this.#started = options.context.clock()
-    this.#seats = (options.seats ?? ['']).map(name => openSeat(name, options.context))
+    this.#seats = (options.seats ?? ['']).map(name => makeSeat(name, options.context))
   }
 
   get ended(): Outcome | undefined {

@@ -24,7 +24,7 @@ export interface DeltaSource {
 }
 
 /** Begins to send one answer. */
-export function openDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
+export function makeDeltas({ onDelta }: ChatCall, source: DeltaSource): Deltas {
   if (!onDelta) return noDeltas
   const { index: answer, request, renderer, prompted } = source
   const { stop = [] } = request

@@ -42,7 +42,7 @@ export interface Drawn {
 
 /** Samples one turn behind a prompt; what was sampled before something broke is kept. */
 export async function drawTurn(prompted: Prompted, options: DrawOptions): Promise<Drawn> {
-  const walk = openScratch(prompted, options)
+  const walk = makeScratch(prompted, options)
   let sampled: SampledSegments | undefined
   let error: unknown
   try {
@@ -61,7 +61,7 @@ export async function drawTurn(prompted: Prompted, options: DrawOptions): Promis
 }
 
 /** A walk of one turn that begins with the prompt, in a tree of its own. */
-function openScratch(prompted: Prompted, { context, attempt, seedName }: DrawOptions): Walk {
+function makeScratch(prompted: Prompted, { context, attempt, seedName }: DrawOptions): Walk {
   const { tokens, messages, tools } = prompted
   const world = tools.length === 0 ? nowhere : { ...nowhere, tools }
   const shown = [...messages]

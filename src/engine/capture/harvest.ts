@@ -40,7 +40,7 @@ export function plantPaths(
   for (const leaf of paths) {
     const own = turnsTo(leaf).filter(turn => !planted.has(turn))
     const fork = own[0] && forkOf(own[0], [...planted])
-    end = openPlanter(tree, placed, lineageOf(fork, end)).plant(leaf, fork)
+    end = makePlanter(tree, placed, lineageOf(fork, end)).plant(leaf, fork)
     own.forEach((captured, index) => {
       planted.add(captured)
       const { from, end: last } = placed.get(captured)!.own!
@@ -78,7 +78,7 @@ function lineageOf(fork: Fork | undefined, of: Place): Lineage {
 }
 
 /** Adds the nodes that are new on one path; the first of them has the lineage. */
-function openPlanter(
+function makePlanter(
   tree: GrowingTree,
   placed: Map<CapturedTurn, Placed>,
   lineage: Lineage,

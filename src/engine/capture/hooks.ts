@@ -31,7 +31,7 @@ export interface HookOptions {
 }
 
 /** Makes the ways to ask. */
-function openHooks({ capture: shared, signal, policy, seat = '' }: HookOptions): Hooks {
+function makeHooks({ capture: shared, signal, policy, seat = '' }: HookOptions): Hooks {
   const capture: HookOptions['capture'] = {
     respond: (request, call) => shared.respond(request, { ...call, seat }),
     countTokens: request => shared.countTokens(request, { seat }),
@@ -48,12 +48,12 @@ function openHooks({ capture: shared, signal, policy, seat = '' }: HookOptions):
 }
 
 /** The ways to ask of an attempt, and those of each seat it names. */
-export function openSeatHooks(
+export function makeSeatHooks(
   options: HookOptions,
   seats: readonly string[] = [],
 ): Hooks & { readonly seats: Readonly<Record<string, Hooks>> } {
-  const bySeat = seats.map(seat => [seat, openHooks({ ...options, seat })] as const)
-  return { ...openHooks(options), seats: Object.fromEntries(bySeat) }
+  const bySeat = seats.map(seat => [seat, makeHooks({ ...options, seat })] as const)
+  return { ...makeHooks(options), seats: Object.fromEntries(bySeat) }
 }
 
 /** The policy of an attempt as somebody to speak with. */

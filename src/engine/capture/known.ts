@@ -23,7 +23,7 @@ export interface Known {
 }
 
 /** Opens the conversations of one seat. */
-export function openKnown(renderer: Renderer): Known {
+export function makeKnown(renderer: Renderer): Known {
   return new KnownConversations(renderer)
 }
 

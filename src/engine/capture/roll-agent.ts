@@ -10,7 +10,7 @@ import { type AgentEnvironment, isAgent } from './agent.ts'
 import { inAttempt } from './attempt-context.ts'
 import { openCapture } from './capture.ts'
 import type { Capture, CaptureEnding } from './contract.ts'
-import { openSeatHooks } from './hooks.ts'
+import { makeSeatHooks } from './hooks.ts'
 import { plainJson } from './plain-json.ts'
 
 /** Rolls one attempt of an agent: its own code asks, and what each seat asked becomes its tree. */
@@ -47,7 +47,7 @@ async function runAgent(
   { context, attempt, capture }: Running,
 ): Promise<CaptureEnding> {
   const { signal, task } = attempt
-  const hooks = openSeatHooks({ capture, signal, policy: context.policy.name }, seats)
+  const hooks = makeSeatHooks({ capture, signal, policy: context.policy.name }, seats)
   const call = {
     ...hooks,
     task: task.data,

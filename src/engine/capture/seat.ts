@@ -1,6 +1,6 @@
 import type { TrajectoryEvent } from '../../base/core/trajectory.ts'
 import type { CaptureContext } from './contract.ts'
-import { type Known, openKnown } from './known.ts'
+import { type Known, makeKnown } from './known.ts'
 import { openRoom, type Room } from './room.ts'
 
 /** Whoever asks in an attempt: its conversations, and what they took. */
@@ -15,13 +15,13 @@ export interface Seat {
 }
 
 /** Opens a seat. */
-export function openSeat(name: string, context: CaptureContext): Seat {
+export function makeSeat(name: string, context: CaptureContext): Seat {
   const renderer = context.seats?.get(name)?.renderer ?? context.renderer
   return {
     name,
     // The context is copied only for a seat with a renderer of its own: every attempt has seats.
     context: renderer === context.renderer ? context : { ...context, renderer },
-    known: openKnown(renderer),
+    known: makeKnown(renderer),
     tally: openTally(),
     room: openRoom(context.limits),
   }

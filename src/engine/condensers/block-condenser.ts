@@ -1,6 +1,6 @@
 import type { Message } from '@espalier/text'
 import type { CondenseCall, Condensed, Condenser, Condensing } from '../../base/core/condenser.ts'
-import { type Blocks, openBlocks, type RecallOptions, recallOf } from './blocks.ts'
+import { type Blocks, makeBlocks, type RecallOptions, recallOf } from './blocks.ts'
 import { type ChunkOptions, chunkText, codePoints } from './chunk.ts'
 import {
   type ChunkCondenser,
@@ -99,7 +99,7 @@ function openersOf(
     fork: turn => open(blocks.fork(turn)),
   })
   return {
-    open: () => open(openBlocks()),
+    open: () => open(makeBlocks()),
     reopen: async (past, call) => {
       const parts = {
         workOf,

@@ -1,13 +1,13 @@
 import type { Message } from '@espalier/text'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
-import { numbersIn, openBlocks, recallOf, wrapBlock } from './blocks.ts'
+import { makeBlocks, numbersIn, recallOf, wrapBlock } from './blocks.ts'
 import { wholeBlocks } from './whole-blocks.ts'
 
 const none = new Set<number>()
 
 function twoBlocks() {
-  const blocks = openBlocks()
+  const blocks = makeBlocks()
   blocks.numberOf('the first original', 0, none)
   blocks.numberOf('the second original', 0, none)
   return blocks
@@ -53,7 +53,7 @@ describe('recallOf', () => {
   })
 
   it('says so where nothing was condensed', () => {
-    expect(recallOf(openBlocks()).answer({ block: 1 }, []).content).toBe(
+    expect(recallOf(makeBlocks()).answer({ block: 1 }, []).content).toBe(
       'Error: block 1 not found; no blocks available.',
     )
   })
@@ -68,7 +68,7 @@ describe('recallOf', () => {
   })
 
   it('bounds what it gives back, in code points', () => {
-    const blocks = openBlocks()
+    const blocks = makeBlocks()
     blocks.numberOf('🌳'.repeat(30), 0, none)
     const { content, recalled } = recallOf(blocks, { characters: 10 }).answer({ block: 1 }, [])
     expect(content).toBe(`${'🌳'.repeat(10)}\n[20 characters left out]`)
@@ -76,7 +76,7 @@ describe('recallOf', () => {
   })
 
   it('is advertised with a valid JSON schema that takes one integer', () => {
-    const { function: tool } = recallOf(openBlocks()).definition
+    const { function: tool } = recallOf(makeBlocks()).definition
     const validate = new Ajv({ strict: true }).compile(tool.parameters)
     expect(tool.name).toBe('recall')
     expect(validate({ block: 3 })).toBe(true)
@@ -95,21 +95,21 @@ describe('recallOf under the name that Twinkle’s models know', () => {
   })
 })
 
-describe('openBlocks', () => {
+describe('makeBlocks', () => {
   it('numbers originals from 1 on, the same one with the same number', () => {
-    const blocks = openBlocks()
+    const blocks = makeBlocks()
     const numbers = ['a', 'b', 'a', 'c'].map(original => blocks.numberOf(original, 0, none))
     expect(numbers).toEqual([1, 2, 1, 3])
   })
 
   it('keeps away from numbers that a text uses already', () => {
     const taken = numbersIn([{ role: 'user', content: 'see <block_1> and </block_3>' }])
-    const blocks = openBlocks()
+    const blocks = makeBlocks()
     expect(['a', 'b', 'c'].map(original => blocks.numberOf(original, 0, taken))).toEqual([2, 4, 5])
   })
 
   it('a fork knows what there was before its turn, and goes its own way', () => {
-    const blocks = openBlocks()
+    const blocks = makeBlocks()
     blocks.numberOf('early', 0, none)
     blocks.numberOf('late', 3, none)
     const fork = blocks.fork(2)

@@ -20,7 +20,7 @@ export interface Blocks {
 }
 
 /** Opens a memory of blocks; numbers up to `last` are in use already. */
-export function openBlocks(known: readonly Block[] = [], last = 0): Blocks {
+export function makeBlocks(known: readonly Block[] = [], last = 0): Blocks {
   const all = [...known]
   const numbers = new Map(all.map(({ original, number }) => [original, number]))
   return {
@@ -35,7 +35,7 @@ export function openBlocks(known: readonly Block[] = [], last = 0): Blocks {
       return number
     },
     fork: turn =>
-      openBlocks(
+      makeBlocks(
         all.filter(block => block.turn <= turn),
         last,
       ),

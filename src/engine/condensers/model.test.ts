@@ -1,7 +1,7 @@
 import { type Message, textOf } from '@espalier/text'
 import { describe, expect, it } from 'vitest'
 import { condenseCall, speaking } from '../../../test/condensing.ts'
-import { openLane } from '../../base/core/lane.ts'
+import { makeLane } from '../../base/core/lane.ts'
 import type { CondensedChunk } from './condense-chunks.ts'
 import { cleanAnswer, modelChunks, modelCondenser } from './model.ts'
 import { makeOnce } from './once.ts'
@@ -133,7 +133,7 @@ describe('modelCondenser', () => {
   })
 
   it('goes through the policy’s lane', async () => {
-    const lane = openLane('policy', 1)
+    const lane = makeLane('policy', 1)
     let most = 0
     const speaker = speaking(() => {
       most = Math.max(most, lane.running)

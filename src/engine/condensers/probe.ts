@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { type Message, textOf } from '@espalier/text'
 import type { Call } from '../../base/core/call.ts'
 import type { Condenser } from '../../base/core/condenser.ts'
-import { openLane } from '../../base/core/lane.ts'
+import { makeLane } from '../../base/core/lane.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { codePoints } from './chunk.ts'
 import { standaloneCall } from './standalone.ts'
@@ -51,7 +51,7 @@ export async function measureLoss(
   const { concurrency = 8, signal } = options
   // Every waiting question listens to this signal, which is not a leak.
   setMaxListeners(0, signal)
-  const lane = openLane('probes', concurrency)
+  const lane = makeLane('probes', concurrency)
   const results = await Promise.all(
     probes.map(probe => lane.run(options, () => measureOne(condenser, probe, options))),
   )

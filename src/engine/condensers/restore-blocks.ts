@@ -4,8 +4,8 @@ import {
   type Block,
   type Blocks,
   describeNumbers,
+  makeBlocks,
   numbersIn,
-  openBlocks,
   readNumbers,
 } from './blocks.ts'
 import {
@@ -45,7 +45,7 @@ export async function restoreBlocks(
   call: CondenseCall,
   { workOf, olderIn }: RestoreParts,
 ): Promise<Blocks> {
-  let blocks = openBlocks()
+  let blocks = makeBlocks()
   let last = 0
   for (const each of past) {
     const work = workOf(blocks, each.before.slice(0, each.opening))
@@ -54,7 +54,7 @@ export async function restoreBlocks(
     for (const number of named) last = Math.max(last, number)
     const numbers = new Map([...found, ...blocks.all].map(block => [block.number, block]))
     const all = [...numbers.values()].sort((one, other) => one.number - other.number)
-    blocks = openBlocks(all, last)
+    blocks = makeBlocks(all, last)
   }
   return blocks
 }

@@ -1,7 +1,7 @@
 import { type Message, textOf } from '@espalier/text'
 import type { Call } from '../../base/core/call.ts'
 import type { CondenseCall } from '../../base/core/condenser.ts'
-import { openLane } from '../../base/core/lane.ts'
+import { makeLane } from '../../base/core/lane.ts'
 
 /** A call to a condenser outside of a rollout: an opening of so many messages, no limits, no policy. */
 export function standaloneCall(
@@ -15,7 +15,7 @@ export function standaloneCall(
     tokens: Number.POSITIVE_INFINITY,
     context: Number.POSITIVE_INFINITY,
     count: charactersOf,
-    lane: openLane('condenser', concurrency),
+    lane: makeLane('condenser', concurrency),
     self: {
       name: 'nobody',
       say: () => Promise.reject(new Error('there is no policy here that could condense')),

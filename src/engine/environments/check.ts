@@ -4,7 +4,7 @@ import type { Call } from '../../base/core/call.ts'
 import type { Environment, OpenCall, Task, Transition, World } from '../../base/core/environment.ts'
 import { describeCause } from '../../base/core/failure.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { TookTooLong } from '../../base/core/process/deadline.ts'
 import { recordWorld, replayWorld, withFork } from './fork.ts'
 import { inBounds } from './in-bounds.ts'
@@ -94,7 +94,7 @@ export async function checkWithin<Data>(
     signal: new AbortController().signal,
     ...options,
   }
-  const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+  const lanes = makeLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
   const open: OpenCall = { seed, signal, lanes }
   // Outside, a task's id is any text.
   const named = tasks.map(({ id, data }) => ({ id: id as TaskId, data }))

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { shop } from '../../../test/fixtures/shop.ts'
 import type { OpenCall, StepCall, Task, World } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { environment } from './environment.ts'
 import type { OpenedWorld } from './opened-world.ts'
 import { replyOf } from './reply.ts'
@@ -15,7 +15,7 @@ const opening: readonly Message[] = [{ role: 'user', content: 'go' }]
 const openCall = (signal = new AbortController().signal): OpenCall => ({
   seed: 7,
   signal,
-  lanes: openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 }),
+  lanes: makeLanes({ policy: 4, tools: 4, environment: 4, reward: 4 }),
 })
 
 const stepCall = (turn = 0): StepCall => ({ signal: openCall().signal, messages: opening, turn })

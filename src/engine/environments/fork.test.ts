@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { Environment, OpenCall, Task, Transition, World } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { keyValue } from './built-in/key-value.ts'
 import { environment } from './environment.ts'
 import { forkWorld, recordOfTrajectory, recordWorld, replayWorld, withFork } from './fork.ts'
@@ -19,7 +19,7 @@ const task: Task<object> = { id: 'task' as TaskId, data: {} }
 const openCall = (): OpenCall => ({
   seed: 5,
   signal,
-  lanes: openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 }),
+  lanes: makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 }),
 })
 
 function worldsOf(behaviour: () => WorldBehaviour<unknown>): Environment<object> {

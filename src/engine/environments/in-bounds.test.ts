@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { environment } from './environment.ts'
 import { inBounds } from './in-bounds.ts'
 
@@ -14,7 +14,7 @@ it('a world is disposed of also when whoever opened it was stopped', async () =>
   })
   const stop = new AbortController()
   const bounded = inBounds(counting, { seconds: 5, signal: stop.signal })
-  const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+  const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
   const task = { id: 'one' as never, data: {} }
   const world = await bounded.open(task, { signal: stop.signal, seed: 0, lanes })
   stop.abort()

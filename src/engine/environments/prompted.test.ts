@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { environment } from './environment.ts'
 import { withPrompt } from './prompted.ts'
 import { tool } from './tools/tool.ts'
@@ -17,7 +17,7 @@ const shop = environment({
 const call = {
   signal: new AbortController().signal,
   seed: 1,
-  lanes: openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 }),
+  lanes: makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 }),
 }
 const task = { id: '1' as never, data: { wanted: 3 } }
 

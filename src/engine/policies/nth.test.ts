@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { openNth } from './nth.ts'
+import { makeNth } from './nth.ts'
 
 it('counts samples of one turn, and anew for an attempt that is made again', () => {
-  const nth = openNth()
+  const nth = makeNth()
   const key = { task: 'a', member: 0, branch: '', turn: 0 }
   expect([nth(key), nth(key, 2), nth(key)]).toEqual([0, 1, 3])
   expect([nth({ ...key, turn: 1 }), nth(key)]).toEqual([0, 0])

@@ -7,7 +7,7 @@ const remembered = 200_000
  * Counts samples of one key: a turn that was aborted and resumed has several. Turns of a path come
  * one after the other, so only the last one of each path is remembered.
  */
-export function openNth(): (key: SampleKey, count?: number) => number {
+export function makeNth(): (key: SampleKey, count?: number) => number {
   const paths = new Map<string, { turn: number; next: number }>()
   return ({ task, member, branch, turn, making }, count = 1) => {
     const path = JSON.stringify([task, member, branch, making])

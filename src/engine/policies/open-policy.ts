@@ -10,7 +10,7 @@ import { type Opening, type PolicyScheme, readUri } from './schemes.ts'
 import type { VllmOptions } from './servers/vllm.ts'
 import { byLoad } from './transport/by-load.ts'
 import { openServerThread } from './transport/thread/thread.ts'
-import { openVersions } from './versions.ts'
+import { makeVersions } from './versions.ts'
 import { withAbsences, withLastWeights } from './with-absences.ts'
 import { type BalanceOptions, withBalance } from './with-balance.ts'
 import { withLimit } from './with-limit.ts'
@@ -84,7 +84,7 @@ export async function openPolicy(
   // A thread that rolls has its own core.
   const { thread = availableParallelism() > 1 && isMainThread } = options
   const serverThread = thread ? byLoad(openServerThread()) : undefined
-  const opening: Opening = { ...options, versions: openVersions(), serverThread }
+  const opening: Opening = { ...options, versions: makeVersions(), serverThread }
   const opened: Policy[] = []
   try {
     for (const each of uris) opened.push(await openOne(each, opening))

@@ -19,7 +19,7 @@ import {
   sampleName,
   scoreName,
 } from './cassette.ts'
-import { openNth } from './nth.ts'
+import { makeNth } from './nth.ts'
 import { asObject, type Fields, shown } from './transport/reading.ts'
 
 /** All that a cassette holds. */
@@ -36,7 +36,7 @@ interface Recorded {
 export async function openReplay(file: string): Promise<Policy> {
   const recorded = await readCassette(file)
   const { capabilities } = recorded
-  const countOf = openNth()
+  const countOf = makeNth()
   return {
     name: recorded.policy,
     capabilities,

@@ -47,7 +47,7 @@ export function scripted(
 ): ScriptedPolicy {
   const { encode, name = 'scripted', keepsRequests = true } = options
   const script = sortByTask(answers)
-  const place = openPlaces()
+  const place = makePlaces()
   const requests: SampleRequest[] = []
   const hasLogprobs = answers.every(answer => typeof answer === 'object' && 'logprobs' in answer)
   return {
@@ -89,7 +89,7 @@ function sortByTask(
 }
 
 /** Counts samples by key: which answer of its script is next. */
-function openPlaces(): (key: SampleKey) => number {
+function makePlaces(): (key: SampleKey) => number {
   const first = new Map<string, number>()
   const next = new Map<string, number>()
   return ({ task, member, branch, turn, making }) => {

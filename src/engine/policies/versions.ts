@@ -12,7 +12,7 @@ export interface Versions {
 const remembered = 10_000
 
 /** Opens a count: names that read as integers stand for themselves, others raise the counter. */
-export function openVersions(): Versions {
+export function makeVersions(): Versions {
   const numbers = new Map<string, number>()
   let highest = -1
   let latest: number | undefined

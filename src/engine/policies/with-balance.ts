@@ -60,7 +60,7 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
     isMissed: false,
   }))
   const capabilities = commonCapabilities(policies)
-  const run = openRunner(members, settings)
+  const run = makeRunner(members, settings)
 
   return {
     name: policies.map(({ name }) => name).join(' '),
@@ -105,7 +105,7 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
 }
 
 /** Sends requests to the servers; one that a server which is away did not take goes to another that is there. */
-function openRunner(members: readonly Member[], settings: Required<BalanceOptions>) {
+function makeRunner(members: readonly Member[], settings: Required<BalanceOptions>) {
   const choose = openChoice(members, settings)
   const isUp = ({ restsUntil }: Member): boolean => restsUntil <= settings.clock.now()
 

@@ -14,7 +14,7 @@ import {
   scoreLine,
   scoreName,
 } from './cassette.ts'
-import { openNth } from './nth.ts'
+import { makeNth } from './nth.ts'
 
 /**
  * Records all that a policy answers into a cassette, so that the whole run can be replayed without
@@ -23,7 +23,7 @@ import { openNth } from './nth.ts'
  */
 export async function withRecord(policy: Policy, file: string): Promise<Policy> {
   const cassette = await openCassette(policy, file)
-  const countOf = openNth()
+  const countOf = makeNth()
 
   async function record(
     request: SampleRequest,

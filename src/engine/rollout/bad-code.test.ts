@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { attemptAt, contextOf, openByteRenderer, script } from '../../../test/rolling.ts'
 import type { Environment, Transition } from '../../base/core/environment.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { disposalSeconds } from '../../base/core/process/deadline.ts'
 import type { RewardPart } from '../../base/core/reward.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
@@ -35,7 +35,7 @@ async function scoreBy(reward: Readonly<Record<string, unknown>>, parts: object 
   const tree = await rollChain(contextOf({ environment: bad, renderer, policy }), attempt)
   const [scored] = await scoreTree(tree, attempt.task, {
     reward: reward as Readonly<Record<string, RewardPart>>,
-    lanes: openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 }),
+    lanes: makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 }),
     signal: new AbortController().signal,
     ...parts,
   })

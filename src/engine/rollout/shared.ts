@@ -1,10 +1,10 @@
 import type { Renderer } from '@espalier/text'
 import { steadySeconds } from '../../base/core/call.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { type Policy, plainSampling } from '../../base/core/policy.ts'
 import type { Limits, RolloutContext } from './attempt.ts'
 import { makeToolLists, type ToolLists } from './tool-lists.ts'
-import { openYielding, type Yielding } from './yielding.ts'
+import { makeYielding, type Yielding } from './yielding.ts'
 
 /**
  * Mutable state that the attempts of one run share. It is made once per run and is part of the
@@ -16,8 +16,8 @@ export interface SharedState {
 }
 
 /** Makes the shared state of a run; `clock` gives seconds. */
-export function openSharedState(clock: () => number): SharedState {
-  return { tools: makeToolLists(), yielding: openYielding(clock) }
+export function makeSharedState(clock: () => number): SharedState {
+  return { tools: makeToolLists(), yielding: makeYielding(clock) }
 }
 
 /** What attempts outside a run need. */
@@ -40,8 +40,8 @@ export function plainContext(parts: PlainParts): Omit<RolloutContext, 'environme
     onLength: 'end',
     stopStrings: [],
     topLogprobs: 0,
-    lanes: openLanes({ policy: most, tools: most, environment: most, reward: most }),
+    lanes: makeLanes({ policy: most, tools: most, environment: most, reward: most }),
     clock: steadySeconds,
-    shared: openSharedState(steadySeconds),
+    shared: makeSharedState(steadySeconds),
   }
 }

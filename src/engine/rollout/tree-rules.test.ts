@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { attemptAt, call, contextOf, dicePolicy, openByteRenderer } from '../../../test/rolling.ts'
 import type { Environment, World } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import { idsTo, pathTo } from '../../base/core/tree.ts'
 import { random, seedOf } from '../../base/math/random.ts'
@@ -89,7 +89,7 @@ describe.each(names)('a tree grown by %s', name => {
 })
 
 describe('forked worlds', () => {
-  const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+  const lanes = makeLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
   const signal = new AbortController().signal
   const open = (of: Environment): Promise<World> => {
     const data = of.readTask({ prompt: 'p', want: {}, store: { a: '1' } })

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { openYielding } from './yielding.ts'
+import { makeYielding } from './yielding.ts'
 
 /** Lets attempts work for a millisecond each; gives how many did in each turn of the event loop. */
 async function workPerTurn(attempts: number): Promise<readonly number[]> {
   let now = 0
-  const yielding = openYielding(() => now)
+  const yielding = makeYielding(() => now)
   const turns: number[] = [0]
   let isOver = false
   const turn = (): void => {
@@ -35,7 +35,7 @@ it('lets attempts that wait together go on a few at a time, all of them in the e
 
 it('asks nobody to wait who has not worked for long', async () => {
   let now = 0
-  const yielding = openYielding(() => now)
+  const yielding = makeYielding(() => now)
   await yielding.whenDue()
   now += 0.008
   expect(yielding.whenDue()).toBeUndefined()

@@ -13,7 +13,7 @@ export interface Yielding {
 }
 
 /** Opens the yielding of a run's attempts; `clock` gives seconds. */
-export function openYielding(clock: () => number): Yielding {
+export function makeYielding(clock: () => number): Yielding {
   /** When the event loop last turned for them. */
   let since = Number.NEGATIVE_INFINITY
   const waiting: (() => void)[] = []

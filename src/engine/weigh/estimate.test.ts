@@ -10,7 +10,7 @@ import { type GrowingTree, type Place, pathTo, root, type Tree } from '../../bas
 import { leafWeightNames } from '../../base/math/credit.ts'
 import { random, seedOf } from '../../base/math/random.ts'
 import { creditsOf } from '../../run/rows/row-record.ts'
-import { openEstimate } from './estimate.ts'
+import { makeEstimate } from './estimate.ts'
 import { weigh } from './gather.ts'
 
 const version = { from: 0, to: 0 }
@@ -57,7 +57,7 @@ describe('turn by turn', () => {
 
   it('gigpo adds what the turns at one anchor say to what the group says', () => {
     const group = weigh(groupOf(members), {
-      estimate: openEstimate('gigpo:scale=none'),
+      estimate: makeEstimate('gigpo:scale=none'),
       weighting: 'uniform',
     })
     const rounded = group.members.map(({ turns }) => turns!.map(value => Number(value.toFixed(6))))
@@ -75,7 +75,7 @@ describe('turn by turn', () => {
     ])
     const group = groupOf([member(silent, 0, 3), member(two, 0, 0)])
     const { members } = weigh(group, {
-      estimate: openEstimate('turn-level:scale=none'),
+      estimate: makeEstimate('turn-level:scale=none'),
       weighting: 'uniform',
     })
     // Both its turns have the return 3, compared with 0 of the other.
@@ -90,7 +90,7 @@ describe('turn by turn', () => {
       const end = empty.append(from, sample(0))
       const turn = { from: end.node, end, finish: { kind: 'stop' } as const, messages: 0 }
       empty.end(endAt(empty, end, { turns: [turn] }))
-      const options = { estimate: openEstimate(name), weighting: 'uniform' as const }
+      const options = { estimate: makeEstimate(name), weighting: 'uniform' as const }
       const { members: weighed } = weigh(groupOf([members[0]!, member(empty, 0, 0)]), options)
       expect(weighed[1]!.advantage).toBeLessThan(0)
     },
@@ -100,7 +100,7 @@ describe('turn by turn', () => {
     const away = { filter: 'f', reason: 'r', from: 'loss-and-statistics' as const }
     const third = chain('g/3', [['s0', 9]])
     const group = groupOf([...members, { ...member(third, 0, 9), dropped: away }])
-    const options = { estimate: openEstimate('gigpo'), weighting: 'uniform' as const }
+    const options = { estimate: makeEstimate('gigpo'), weighting: 'uniform' as const }
     const three = weigh(group, options).members
     expect(three[2]!.advantage).toBeNull()
     expect(three.slice(0, 2)).toEqual(weigh(groupOf(members), options).members)
@@ -119,7 +119,7 @@ function bush(): GrowingTree {
 }
 
 describe('node by node', () => {
-  const options = { estimate: openEstimate('tree-rl'), weighting: 'uniform' as const }
+  const options = { estimate: makeEstimate('tree-rl'), weighting: 'uniform' as const }
 
   it('tree-rl gives each stretch between branchings its own advantage', () => {
     const tree = bush()
@@ -171,7 +171,7 @@ describe.each(estimates)('[T5] rows weighed by %s', name => {
       const members = tree.trajectories.flatMap((trajectory, index) =>
         isGradable(trajectory) ? [member(tree, index, Math.floor(draw() * 3))] : [],
       )
-      const group = weigh(groupOf(members), { estimate: openEstimate(name), weighting })
+      const group = weigh(groupOf(members), { estimate: makeEstimate(name), weighting })
       const expected = sums(tree, group)
       const actual = new Map<string, number>()
       for (const row of rowsOf(tree, { credits: creditsOf(group, tree), weighting })) {
@@ -238,11 +238,11 @@ function isWithin(tree: Tree, node: number, { from, end }: Turn): boolean {
 
 describe('names', () => {
   it('whole-batch estimators are refused in words, and so are options nobody knows', () => {
-    expect(() => openEstimate('reinforce++')).toThrow('whitened over the tokens of a whole')
-    expect(() => openEstimate('tree-rl:depth=2')).toThrow('has no option "depth"')
-    expect(() => openEstimate('grpp')).toThrow('Known')
-    expect(() => openEstimate('gigpo:gama=1')).toThrow('gama')
-    expect(() => openEstimate('grpo:scal=none')).toThrow('scal')
+    expect(() => makeEstimate('reinforce++')).toThrow('whitened over the tokens of a whole')
+    expect(() => makeEstimate('tree-rl:depth=2')).toThrow('has no option "depth"')
+    expect(() => makeEstimate('grpp')).toThrow('Known')
+    expect(() => makeEstimate('gigpo:gama=1')).toThrow('gama')
+    expect(() => makeEstimate('grpo:scal=none')).toThrow('scal')
   })
 
   it.each([
@@ -254,6 +254,6 @@ describe('names', () => {
     'rloo:epsilon=x',
   ])('%s is refused before anything is rolled', text => {
     const [, option] = /:(\w+)=/.exec(text)!
-    expect(() => openEstimate(text)).toThrow(option)
+    expect(() => makeEstimate(text)).toThrow(option)
   })
 })

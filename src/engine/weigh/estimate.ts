@@ -21,7 +21,7 @@ export interface Estimate {
 }
 
 /** The comparison within a group that a name stands for: `grpo`, `rloo`, `gigpo:gamma=0.9`. */
-export function openEstimate(text: string): Estimate {
+export function makeEstimate(text: string): Estimate {
   const { name, options } = parsePartName(text)
   const estimator = advantageNamed(name)
   const given = Object.fromEntries([...options].map(([key, value]) => [key, toValue(value)]))

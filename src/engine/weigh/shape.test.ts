@@ -9,7 +9,7 @@ import { root, type Tree } from '../../base/core/tree.ts'
 import { grpoAdvantages } from '../../base/math/advantages/grpo.ts'
 import { creditsOf } from '../../run/rows/row-record.ts'
 import { comparedAnew } from './batch-scale.ts'
-import { openEstimate } from './estimate.ts'
+import { makeEstimate } from './estimate.ts'
 import { weigh } from './gather.ts'
 import { type Shaping, shapedEstimate } from './shape.ts'
 import { readShaping } from './shaping.ts'
@@ -55,7 +55,7 @@ function groupOf(tree: Tree, totals: readonly number[]): Group<Judged> {
 }
 
 const weighed = (group: Group<Judged>, shaping: Shaping) =>
-  weigh(group, { estimate: shapedEstimate(openEstimate('grpo'), shaping), weighting: 'uniform' })
+  weigh(group, { estimate: shapedEstimate(makeEstimate('grpo'), shaping), weighting: 'uniform' })
 
 const shared = { own: [-1, -2], other: [-0.5, -3] }
 const leaves = [
@@ -137,7 +137,7 @@ describe('shaped rewards', () => {
 describe('shaping where a whole step is compared', () => {
   const other = bush('g/1', shared, leaves)
   const batchOf = (shaping: Shaping) => {
-    const estimate = shapedEstimate(openEstimate('grpo:scale=batch'), shaping)
+    const estimate = shapedEstimate(makeEstimate('grpo:scale=batch'), shaping)
     const groups = [groupOf(tree, [1, 0]), groupOf(other, [0, 0])]
     const { batch } = estimate
     const spread = batch!.spreadOf(groups.map(group => batch!.rewardsOf(group, 'uniform')))

@@ -3,7 +3,7 @@ import type { Message, ToolDefinition } from '@espalier/text'
 import type { Call } from '../../base/core/call.ts'
 import { describeCause } from '../../base/core/failure.ts'
 import type { Json } from '../../base/core/ids.ts'
-import { openLane } from '../../base/core/lane.ts'
+import { makeLane } from '../../base/core/lane.ts'
 import { type Split, splitOf } from './splits.ts'
 import { openWork, type Work } from './work.ts'
 import { fileOf, writeSplits } from './write.ts'
@@ -99,7 +99,7 @@ async function buildItems(
 ): Promise<readonly string[]> {
   // Every waiting item listens to this signal, which is not a leak.
   setMaxListeners(0, signal)
-  const lane = openLane('dataset', concurrency)
+  const lane = makeLane('dataset', concurrency)
   const order: string[] = []
   const seen = new Set<string>()
   const running = new Set<Promise<void>>()

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Environment, Task } from '../../base/core/environment.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { type PairedDifference, pairedDifference } from '../../base/math/bounds/paired.ts'
@@ -23,7 +23,7 @@ import type { TaskSource } from '../../run/tasks/tasks.ts'
 import { type Candidate, meanScore, type Parts, partsOf, promptOf } from './candidate.ts'
 import { type EvolveOptions, evolve } from './evolve.ts'
 import { improvementReport } from './report.ts'
-import { openTries, type Tries, type Try } from './tries.ts'
+import { makeTries, type Tries, type Try } from './tries.ts'
 
 /** How a prompt is improved. */
 export interface ImproveOptions extends Omit<RollOptions, 'out' | 'prompt' | 'resumes' | 'retry'> {
@@ -95,7 +95,7 @@ export async function improvePrompt(
     ...(heldOut !== undefined && { heldOut }),
   })
   const sets = { ...halves(split.train, seed), heldOut: split.heldOut }
-  const tries = openTries({ parts, successAt, file: join(out, 'tries.jsonl') })
+  const tries = makeTries({ parts, successAt, file: join(out, 'tries.jsonl') })
   const first = await firstParts(parts, { task: sets.reflected[0]!, prompt: begun, signal })
   const evolving: EvolveOptions = {
     tries,
@@ -155,7 +155,7 @@ function halves(
   return { validation: mixed.slice(0, half), reflected: mixed.slice(half) }
 }
 
-const lanes = openLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
 
 /** The prompt to begin with: what the environment tells at its first task, with what was given in its place. */
 async function firstParts(

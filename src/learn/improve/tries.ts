@@ -48,7 +48,7 @@ export interface TriesOptions {
 }
 
 /** Opens the record of what was tried, and goes on from what it holds. */
-export function openTries({ parts: rolling, successAt, file }: TriesOptions): Tries {
+export function makeTries({ parts: rolling, successAt, file }: TriesOptions): Tries {
   const appender = appenderTo(file)
   const tried = new Map<string, Try>()
   const texts = new Map<string, Written>()

@@ -28,7 +28,7 @@ import {
 import type { EmbeddedModel } from '../model/model.ts'
 import { rendererFor } from '../model/teach.ts'
 import { mismatchMetrics, offPolicy, referenceOf } from './embedded-off-policy.ts'
-import { openOwnRate } from './own-rate.ts'
+import { makeOwnRate } from './own-rate.ts'
 
 /** Constant, a schedule, or `auto`, which finds itself. */
 export type LearningRate = number | Schedule | 'auto'
@@ -102,7 +102,7 @@ export function embeddedTrainer(
 ): EmbeddedTrainer {
   const settings = readOptions(options)
   const { tokenizer } = rendererFor('embedded', model.files)
-  const own = openOwnRate()
+  const own = makeOwnRate()
   let steps = 0
   let kept = 0
   let used = 0

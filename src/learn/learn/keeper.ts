@@ -9,13 +9,13 @@ import { checkpointFolder, cutMetrics, type TrainingState, writeState } from './
 import type { CourseStep } from './verdict/course.ts'
 
 /** Saves a training run so that it can be resumed: its checkpoints and metrics. */
-export type Keeper = ReturnType<typeof openKeeper>
+export type Keeper = ReturnType<typeof makeKeeper>
 
 /** How long a run that stops may take to save its last step, in milliseconds. */
 const rescueTime = 30_000
 
 /** Keeps a run in its folder, if it has one. */
-export function openKeeper(out: string | undefined, trainer: Trainer, signal: AbortSignal) {
+export function makeKeeper(out: string | undefined, trainer: Trainer, signal: AbortSignal) {
   const pathOf = (step: number): string | undefined =>
     out === undefined ? undefined : checkpointFolder(out, step)
   const metrics = out === undefined ? undefined : appenderTo(join(out, 'metrics.jsonl'))

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { openOwnRate } from './own-rate.ts'
+import { makeOwnRate } from './own-rate.ts'
 
 /** The rate after steps that move the policy in proportion to the square of the rate. */
 function settled(reach: number): { readonly rate: number; readonly kl: number } {
-  const own = openOwnRate()
+  const own = makeOwnRate()
   let kl = 0
   for (let step = 0; step < 60; step++) {
     kl = reach * own.now() ** 2

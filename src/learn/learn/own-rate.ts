@@ -11,7 +11,7 @@ const [up, down] = [1.15, 1.5]
  * A learning rate that follows how far each step moves the policy: it rises while steps hardly move it,
  * and falls at once after one that moved it far.
  */
-export function openOwnRate() {
+export function makeOwnRate() {
   let rate: number = least
   return {
     now: () => rate,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { showSignals, signals, signalTasks } from '../../../test/signals.ts'
 import type { Group } from '../../base/core/group.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { groupRows } from '../../run/rows/row-record.ts'
 import { rollGroups } from '../../run/run/roll-groups.ts'
 import { readManifest } from '../../run/store/run-folder.ts'
@@ -56,7 +56,7 @@ async function rolled(policy: EmbeddedPolicy, count: number): Promise<readonly G
     environment: signals,
     policy,
     renderer: rendererOf(policy),
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 4,
     limits,
     seed: 3,

@@ -10,7 +10,7 @@ import type { SampleRequest } from '../../base/core/policy.ts'
 import { isSampled } from '../../base/core/segment.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
 import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import type { OnUpdate } from '../../run/run/pause.ts'
 import { roll } from '../../run/run/roll.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
@@ -94,7 +94,7 @@ async function trainWhileSampling(onUpdate: OnUpdate) {
     environment: singleTurn(),
     policy: watched,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     reward: { length: ({ trajectory }) => trajectory.usage.sampled },
     group: 2,
     concurrency: 8,

@@ -13,7 +13,7 @@ import { grpoAdvantages } from '../../base/math/advantages/grpo.ts'
 import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
 import { rollChain } from '../../engine/rollout/chain.ts'
 import type { Strategy } from '../../engine/rollout/strategy.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { exportRun } from '../../run/exchange/export.ts'
 import { type RollParts, rollGroups } from '../../run/run/roll-groups.ts'
 import { openRunReader } from '../../run/store/store.ts'
@@ -60,7 +60,7 @@ function openLearning({ delay }: { readonly delay?: (request: SampleRequest) => 
     environment: singleTurn(),
     policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     reward: { length: ({ trajectory }) => trajectory.usage.sampled },
     group: 2,
     concurrency: 8,
@@ -266,7 +266,7 @@ describe('what a training run is measured by', () => {
 describe('advantages over a batch', () => {
   it('are scaled by the spread of all rewards of a step', async () => {
     const { trainer, parts, learned } = openLearning()
-    const estimate = openEstimate('grpo:scale=batch')
+    const estimate = makeEstimate('grpo:scale=batch')
     await trainParts(tasks, { ...parts, estimate }, { ...plan, trainer })
     for (const groups of learned) {
       const entries = groups.flatMap(({ id, members }) =>
@@ -287,7 +287,7 @@ describe('advantages over a batch', () => {
 
   it('are exported as they were learned from, and refused where no batch is known', async () => {
     const { trainer, parts, learned } = openLearning()
-    const estimate = openEstimate('grpo:scale=batch')
+    const estimate = makeEstimate('grpo:scale=batch')
     const out = scratch()
     const config = { advantage: 'grpo:scale=batch' }
     await trainParts(tasks, { ...parts, estimate }, { ...plan, trainer, out, config })

@@ -3,15 +3,15 @@ import type { RollParts } from '../../run/run/roll-groups.ts'
 import { costOfTree } from '../../run/store/journal-index.ts'
 import { listenAll } from '../../run/watch/events.ts'
 import { type Evaluation, evaluateHeldOut } from './held-out.ts'
-import { type Keeper, openKeeper } from './keeper.ts'
+import { type Keeper, makeKeeper } from './keeper.ts'
 import { type Bookkeeper, type Interrupted, type Ledger, makeLedger } from './steps/ledger.ts'
-import { openHistory } from './steps/staleness.ts'
+import { makeHistory } from './steps/staleness.ts'
 import { curvesOf, type StepRecord } from './steps/step-record.ts'
 import { openSteps, refuseFailures, shotsOf } from './steps/steps.ts'
 import { seedFor, type TrainingPlan } from './training-plan.ts'
 import type { BestStep, TrainingState } from './training-state.ts'
 import { type Course, type CourseStep, courseOf } from './verdict/course.ts'
-import { isSolved, openStops, type Stopped } from './verdict/stops.ts'
+import { isSolved, makeStops, type Stopped } from './verdict/stops.ts'
 
 /** The result of training. */
 export interface Training {
@@ -51,15 +51,15 @@ export async function runTraining<Data>(
   const ledger = makeLedger(plan.from?.ledger, interruptedIn(given))
   const parts = { ...given, listen: listenAll(given.listen, ledger.listen) }
   const signal = parts.signal ?? new AbortController().signal
-  const keep = openKeeper(plan.out, trainer, signal)
+  const keep = makeKeeper(plan.out, trainer, signal)
   const state = plan.from ?? (await begin(plan, parts, { keep, ledger }))
   const { version } = await keep.restore(plan.from)
   if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
-  const history = openHistory(version ?? state.version)
+  const history = makeHistory(version ?? state.version)
   if (state.tasks) plan.tasks.restore(state.tasks)
   if (state.shots !== undefined) parts.examples?.restore(state.shots)
   let { after, best = startOf(state, plan, keep), sampledTokens, step: taken } = state
-  const stops = openStops(plan.patience, version ?? state.version)
+  const stops = makeStops(plan.patience, version ?? state.version)
   const course: CourseStep[] = [...(plan.from ? await keep.course() : [])]
   const { before } = state
   let stopped: Stopped | undefined

@@ -12,7 +12,7 @@ import type { Trainer } from '../../base/core/trainer.ts'
 import { environment } from '../../engine/environments/environment.ts'
 import { scripted } from '../../engine/policies/scripted.ts'
 import { openSglang } from '../../engine/policies/servers/sglang.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { groupRows } from '../../run/rows/row-record.ts'
 import { byteModel } from '../../run/settings/model-source.ts'
 import { openPolicy } from '../../run/settings/open-policy.ts'
@@ -135,7 +135,7 @@ it('a whole `train` samples each step from what the step before wrote, and learn
   await using policy = await openPolicy(`sglang:${engine.url}`)
   const { trainer, apart, versions, rewards } = writingModel(learner, folder)
   const tasks = Array.from({ length: 8 }, (_, id) => ({ id, prompt: `task ${id}` }))
-  const estimate = openEstimate('grpo')
+  const estimate = makeEstimate('grpo')
   const limits = { turns: 1, newTokens: 12 }
   const parts = { environment: letters, policy, renderer, estimate, group: 6, limits }
   const trained = await trainParts(tasks, parts, { steps: 8, tasksPerStep: 2, heldOut: 2, trainer })

@@ -104,7 +104,7 @@ function openWatcher(request: DrawRequest, model: EmbeddedModel): Watcher | unde
   if (!watch && !onToken && stopStrings.length === 0) return undefined
   const controller = new AbortController()
   const ids = new Int32Array(Math.min(maxTokens, model.shape.context))
-  const findStop = openStopSearch(stopStrings, model)
+  const findStop = makeStopSearch(stopStrings, model)
   let length = 0
   let stopped: Stopped | undefined
   const stop = (how: Omit<Stopped, 'length'>): void => {
@@ -140,12 +140,12 @@ export function tokenizerOf(model: EmbeddedModel): Tokenizer {
 }
 
 /** Tells, token by token, which of the stop strings the text so far holds. */
-function openStopSearch(
+function makeStopSearch(
   strings: readonly string[],
   model: EmbeddedModel,
 ): (id: number) => string | undefined {
   if (strings.length === 0) return () => undefined
-  const decoder = tokenizerOf(model).openDecoder()
+  const decoder = tokenizerOf(model).makeDecoder()
   const longest = Math.max(...strings.map(string => string.length))
   let tail = ''
   return id => {

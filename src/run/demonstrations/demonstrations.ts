@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Reply } from '@espalier/text'
 import type { Environment, Task, World } from '../../base/core/environment.ts'
 import { heldOutFilter } from '../../base/core/group.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { succeeds } from '../../base/math/attempts.ts'
 import { isAgent } from '../../engine/capture/agent.ts'
@@ -64,7 +64,7 @@ function openWithin<Data>(
   return bounded.open(task, { signal, seed: 0, lanes })
 }
 
-const lanes = openLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
 
 /** Plays every task as `show` says; the conversations are what a model learns from. */
 export async function demonstrate<Data>(

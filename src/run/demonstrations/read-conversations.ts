@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { type Message, type ToolDefinition, textOf } from '@espalier/text'
 import type { Environment, Task } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { type Fields, openFields, ReadError } from '../sinks/fields.ts'
 import { readMessages } from '../sinks/readers/messages.ts'
 import { readPrompt } from '../sinks/readers/spans.ts'
@@ -111,7 +111,7 @@ function isObject(text: string): boolean {
   }
 }
 
-const lanes = openLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
 
 /** The tools of a line's task if it names one; otherwise those of the environment's first task. */
 function openTools({ environment, tasks }: Offering) {

@@ -11,7 +11,7 @@ import { withFork } from '../../engine/environments/fork.ts'
 import { openBranchPolicy } from '../../engine/rollout/branches/registry.ts'
 import { rollChain } from '../../engine/rollout/chain.ts'
 import { rollTree } from '../../engine/rollout/tree.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { groupRows } from '../rows/row-record.ts'
 import { rollIntoRun } from '../run/open-run-folder.ts'
 import type { RollParts } from '../run/roll-groups.ts'
@@ -84,7 +84,7 @@ describe('a converted run', () => {
   it('keeps rewards and trains a row for every turn', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'espalier-convert-'))
     const [run, out] = [join(folder, 'run'), join(folder, 'steps')]
-    const estimate = openEstimate('grpo')
+    const estimate = makeEstimate('grpo')
     const parts: RollParts = {
       environment,
       renderer,

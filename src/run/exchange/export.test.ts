@@ -18,7 +18,7 @@ import {
 } from '../../../test/trainer-formulas.ts'
 import type { Filter, Group } from '../../base/core/group.ts'
 import { calculator } from '../../engine/environments/built-in/calculator.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { groupRows } from '../rows/row-record.ts'
 import { rollIntoRun } from '../run/open-run-folder.ts'
 import { type RollParts, rollGroups } from '../run/roll-groups.ts'
@@ -41,7 +41,7 @@ const parts = (more: Partial<RollParts> = {}): RollParts => ({
   environment: calculator(),
   policy: dicePolicy(renderer),
   renderer,
-  estimate: openEstimate('grpo'),
+  estimate: makeEstimate('grpo'),
   group: 4,
   limits: { turns: 5 },
   reward: { turns: ({ trajectory }) => trajectory.turns.length },

@@ -16,8 +16,8 @@ import {
 } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { countTokens, type FormOptions, type FormTokens } from '../sinks/forms.ts'
-import { type LossReport, type Lost, openLossReport } from '../sinks/lost.ts'
-import { openSelection, type Selection } from '../sinks/selection.ts'
+import { type LossReport, type Lost, makeLossReport } from '../sinks/lost.ts'
+import { makeSelection, type Selection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
 import { type Appearance, type OutputFile, openOutputFile, refuseForeign } from './output-file.ts'
@@ -140,8 +140,8 @@ export async function openExport(
   const { weighting, weighing, loss = 'ppo' } = options
   const form = formOf(format, options.rows)
   lossKind(loss)
-  const select = openSelection(options, { comparesRewards })
-  const lost = openLossReport()
+  const select = makeSelection(options, { comparesRewards })
+  const lost = makeLossReport()
   const known = options.withoutExperts ? withoutExperts : (group: Group): Group => group
   for (const note of weighing?.notes ?? []) lost.note(note)
   const { output, writer } = await makeWriter(format, options, {

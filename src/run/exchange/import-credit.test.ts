@@ -24,7 +24,7 @@ import { lossNamed } from '../../base/math/registry.ts'
 import { pathsOf } from '../rows/paths.ts'
 import { groupRows } from '../rows/row-record.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { openSelection } from '../sinks/selection.ts'
+import { makeSelection } from '../sinks/selection.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import { importRun } from './import.ts'
@@ -156,7 +156,7 @@ describe('[T5] a run of an imported file has every loss and gradient of the run 
     '%s, whatever its tokens are worth',
     async name => {
       for (const source of [twins(), ...trees.map(seeingGroup)]) {
-        const { group } = openSelection({})(withCredit(source, 'uniform', true))
+        const { group } = makeSelection({})(withCredit(source, 'uniform', true))
         const weighting = 'uniform'
         const read = await through(name, { group, weighting, form: 'paths' })
         expectSame(learned(read), learned({ group, weighting }))

@@ -12,7 +12,7 @@ import type { Group, Weighted } from '../../base/core/group.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import type { ExportGroup } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { openSelection } from '../sinks/selection.ts'
+import { makeSelection } from '../sinks/selection.ts'
 import { openRunReader } from '../store/store.ts'
 import { exportRun } from './export.ts'
 import { importRun } from './import.ts'
@@ -92,7 +92,7 @@ it.each(['jsonl', 'parquet'])(
         fc.constantFrom<Ratios>('none', 'trajectories', 'tokens'),
         fc.constantFrom(64, 512),
         async (seed, ratios, experts) => {
-          const { group } = openSelection({})(treeGroup(seed, 2))
+          const { group } = makeSelection({})(treeGroup(seed, 2))
           const before = weighed(served(group, experts), ratios, seed)
           const { read } = await through(name, before)
           const [rows, again] = [await linesOf([toExport(before)]), await linesOf([read])]
@@ -113,7 +113,7 @@ it.each(['jsonl', 'parquet'])(
 )
 
 it('weights of an imported file are written again, unless others or none are asked for', async () => {
-  const { group } = openSelection({})(treeGroup(3, 2))
+  const { group } = makeSelection({})(treeGroup(3, 2))
   const { run } = await through('jsonl', weighed(group, 'tokens', 3))
   const weightsOf = async (importance?: readonly string[]): Promise<boolean> => {
     const out = join(scratch, `${count++}.jsonl`)

@@ -8,7 +8,7 @@ import { openByteRenderer } from '../../../test/rolling.ts'
 import type { Group, Weighted } from '../../base/core/group.ts'
 import type { ExportGroup } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
-import { openSelection } from '../sinks/selection.ts'
+import { makeSelection } from '../sinks/selection.ts'
 import { openRunReader } from '../store/store.ts'
 import { exportRun } from './export.ts'
 import { importRun } from './import.ts'
@@ -48,7 +48,7 @@ describe('what is exported and imported comes back', () => {
   it.each(['jsonl', 'parquet'])('%s: rows, masks and credit of random trees', async name => {
     let whole = 0
     for (const seed of seeds) {
-      const { group } = openSelection({})(treeGroup(seed, 2))
+      const { group } = makeSelection({})(treeGroup(seed, 2))
       const read = await through(name, [group])
       const before = await writeTo(formatNamed('jsonl'), [toExport(group)])
       const after = await writeTo(formatNamed('jsonl'), read)

@@ -10,7 +10,7 @@ import { SettingError } from '../../base/core/names/setting-error.ts'
 import { isGradableOutcome, type Outcome } from '../../base/core/outcome.ts'
 import type { Gradable } from '../../base/core/trajectory.ts'
 import type { LeafWeighting } from '../../base/math/credit.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { weigh } from '../../engine/weigh/gather.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { type Fields, openFields, ReadError } from '../sinks/fields.ts'
@@ -250,7 +250,7 @@ function toGroup(first: ReadTrajectory, grown: readonly Grown[]): Group {
   }
   // A file without advantages has them computed, so that the run can be trained on.
   const isCompared = members.some(({ advantage }) => advantage !== null)
-  return isCompared ? read : weigh(read, { estimate: openEstimate('grpo'), weighting: 'uniform' })
+  return isCompared ? read : weigh(read, { estimate: makeEstimate('grpo'), weighting: 'uniform' })
 }
 
 /** The outcome of a trajectory without a reward: its own failure, or that scoring failed. */

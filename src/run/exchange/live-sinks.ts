@@ -4,7 +4,7 @@ import { cutsOf } from '../../engine/policies/schemes.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { openRunReader, type RunWriter, type StoredGroup } from '../store/store.ts'
 import { lossOf, type OpenExport, openExport } from './export.ts'
-import { openLiveWeighing, weightingOf } from './weighing.ts'
+import { makeLiveWeighing, weightingOf } from './weighing.ts'
 
 const sinkSettings = z.array(
   z.strictObject({
@@ -36,7 +36,7 @@ export async function withSinks(writer: RunWriter, run: SinkRun): Promise<RunWri
     for (const { to, out, rows, loss } of sinkSettings.parse(run.config.sinks ?? [])) {
       const asked = { out, run: run.out, ...(rows && { rows }), loss: loss ?? lossOf(run.config) }
       const format = formatNamed(to)
-      const weighing = openLiveWeighing(run.config, { format })
+      const weighing = makeLiveWeighing(run.config, { format })
       const weighting = weightingOf(run.config)
       const cuts = cutsOf(run.config.policy)
       const own = { ...asked, weighting, weighing, cuts, appears: 'growing' } as const

@@ -1,7 +1,7 @@
 import type { Group } from '../../base/core/group.ts'
 import { type LeafWeighting, leafWeightNames } from '../../base/math/credit.ts'
 import { type ComparedRewards, comparedAnew } from '../../engine/weigh/batch-scale.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { newestVersion, readImportance, weighImportance } from '../../engine/weigh/importance.ts'
 import { type Shaping, shapedEstimate, withShapedRewards } from '../../engine/weigh/shape.ts'
 import { readShaping } from '../../engine/weigh/shaping.ts'
@@ -48,7 +48,7 @@ export async function makeWeighing(
 }
 
 /** Weighs groups while a run goes on: ages count back from the newest version seen so far. */
-export function openLiveWeighing(
+export function makeLiveWeighing(
   config: Config,
   { format, importance }: WeighingOptions,
 ): Weighing {
@@ -115,7 +115,7 @@ function shapingOf({ overlong, distill, klPenalty, klIn }: Config): Shaping {
 async function makeScaling(reader: RunReader, config: Config): Promise<(group: Group) => Group> {
   const { advantage } = config
   if (typeof advantage !== 'string') return group => group
-  const { batch } = shapedEstimate(openEstimate(advantage), shapingOf(config))
+  const { batch } = shapedEstimate(makeEstimate(advantage), shapingOf(config))
   if (!batch) return group => group
   const weighting = weightingOf(config)
   const steps = new Map<number, ComparedRewards[]>()

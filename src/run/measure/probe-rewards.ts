@@ -1,7 +1,7 @@
 import { textOf } from '@espalier/text'
 import type { Environment, OpenCall, Task } from '../../base/core/environment.ts'
 import { describeCause } from '../../base/core/failure.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { inBounds } from '../../engine/environments/in-bounds.ts'
 import { type Player, scorePlay } from '../../engine/environments/play.ts'
@@ -57,7 +57,7 @@ export async function probeRewards(
 ): Promise<readonly ProbeResult[]> {
   // Worlds and rewards that hang are left when their time is over, or the command is stopped.
   const bounded = inBounds(environment, { seconds: rewardSeconds, signal })
-  const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+  const lanes = makeLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
   const results: ProbeResult[] = []
   for (const [probe, { about, player }] of Object.entries(probes)) {
     const rewards: number[] = []

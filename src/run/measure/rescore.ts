@@ -1,6 +1,6 @@
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { type Filter, type Group, heldOutFilter, reasonsUnscored } from '../../base/core/group.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import { scoreTree } from '../../engine/rollout/score.ts'
 import { refuseBatch } from '../../engine/weigh/estimate.ts'
@@ -30,7 +30,7 @@ export interface Rescored {
 export async function* rescore(run: string, options: RescoreOptions): AsyncGenerator<Rescored> {
   const { reward, concurrency = 64, rewardSeconds, signal } = options
   refuseBatch(options.estimate, 'scoring again')
-  const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: concurrency })
+  const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: concurrency })
   await using reader = await openRunReader(run)
   for await (const { group, task, order } of reader.groups()) {
     signal.throwIfAborted()
@@ -129,7 +129,7 @@ export interface RescoreSummary {
 }
 
 /** Adds up what scoring again changed. */
-export function openRescoreSummary(): {
+export function makeRescoreSummary(): {
   add(rescored: Rescored): readonly RankFlip[]
   summary(): RescoreSummary
 } {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { openCountingPolicy } from '../../../test/counting-policy.ts'
 import { openByteRenderer } from '../../../test/rolling.ts'
-import { openLane } from '../../base/core/lane.ts'
+import { makeLane } from '../../base/core/lane.ts'
 import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import type { RunEvent } from '../watch/events.ts'
-import { openSignals } from '../watch/signals.ts'
+import { makeSignals } from '../watch/signals.ts'
 import { makeAdaptive } from './adaptive.ts'
 import { rollGroups } from './roll-groups.ts'
 
@@ -23,11 +23,11 @@ describe('adaptive concurrency', () => {
         reward: { one: () => 1 },
         policy,
         renderer,
-        estimate: openEstimate('grpo'),
+        estimate: makeEstimate('grpo'),
         group: 1,
         concurrency: 48,
         adaptive: true,
-        signals: openSignals(),
+        signals: makeSignals(),
         listen: event => heard.push(event),
       },
     ));
@@ -37,7 +37,7 @@ describe('adaptive concurrency', () => {
 
   it('falls to 70 % where the server is busy, at most once a second', () => {
     let now = 0
-    const lane = openLane('policy', 100)
+    const lane = makeLane('policy', 100)
     const heard: RunEvent[] = []
     const { listen } = makeAdaptive({
       lane,

@@ -1,12 +1,12 @@
 import { aroundPolicy } from '../../base/core/around.ts'
-import type { openLane } from '../../base/core/lane.ts'
+import type { makeLane } from '../../base/core/lane.ts'
 import type { Instrument } from '../../engine/rollout/attempt.ts'
 import type { Listen } from '../watch/events.ts'
 
 /** How the number of requests at one time follows what the server can take. */
 export interface AdaptiveOptions {
   /** The lane whose limit is changed; its first limit is the maximum. */
-  readonly lane: ReturnType<typeof openLane>
+  readonly lane: ReturnType<typeof makeLane>
   readonly listen?: Listen | undefined
   /** Requests at one time to begin with. @default 32 */
   readonly start?: number

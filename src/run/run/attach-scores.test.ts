@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { randomTree } from '../../../test/random-tree.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { type Policy, plainCapabilities, type Scores } from '../../base/core/policy.ts'
 import { isGradable } from '../../base/core/trajectory.ts'
 import { idsTo, lengthTo, pathTo, type Tree } from '../../base/core/tree.ts'
@@ -35,7 +35,7 @@ function openScorer(score = numberOf, basis: Scores['basis'] = 'tempered') {
 }
 
 async function scored(tree: Tree, policy: Policy): Promise<Tree> {
-  const lanes = openLanes({ policy: 2, tools: 1, environment: 1, reward: 1 })
+  const lanes = makeLanes({ policy: 2, tools: 1, environment: 1, reward: 1 })
   const context = { lanes } as unknown as RolloutContext
   const attempt = { signal: new AbortController().signal } as Attempt
   const rolled = await withScorers(async () => tree, { teacher: policy })(context, attempt)

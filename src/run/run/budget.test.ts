@@ -11,7 +11,7 @@ import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
 import { withFork } from '../../engine/environments/fork.ts'
 import { openBranchPolicy } from '../../engine/rollout/branches/registry.ts'
 import { rollTree } from '../../engine/rollout/tree.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { RunStoppedError } from '../watch/stopped.ts'
 import type { BudgetLimits } from './budget.ts'
 import { type RollParts, rollGroups } from './roll-groups.ts'
@@ -31,7 +31,7 @@ async function roll(budget: BudgetLimits, more: Partial<RollParts> = {}) {
   const groups: Group[] = []
   let error: unknown
   try {
-    const parts = { environment, policy, renderer, estimate: openEstimate('grpo'), group: 2 }
+    const parts = { environment, policy, renderer, estimate: makeEstimate('grpo'), group: 2 }
     const reward = { one: () => 1 }
     for await (const group of rollGroups(tasks, {
       ...parts,

@@ -16,7 +16,7 @@ import { keywordCondenser } from '../../engine/condensers/keyword.ts'
 import { keyValue } from '../../engine/environments/built-in/key-value.ts'
 import { environment } from '../../engine/environments/environment.ts'
 import { tool } from '../../engine/environments/tools/tool.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { groupRows } from '../rows/row-record.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
@@ -53,7 +53,7 @@ function partsOf(world: Environment = keyValue()): RollParts {
     environment: world,
     policy: storing(),
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 3,
     seed: 4,
     limits: { turns: 8 },

@@ -13,7 +13,7 @@ import { withBasisWatch } from '../../engine/policies/with-basis-watch.ts'
 import type { Retry } from '../../engine/policies/with-retries.ts'
 import type { CondenseSettings } from '../../engine/rollout/attempt.ts'
 import { openGuard } from '../../engine/rollout/guards/registry.ts'
-import { type Estimate, openEstimate } from '../../engine/weigh/estimate.ts'
+import { type Estimate, makeEstimate } from '../../engine/weigh/estimate.ts'
 import { shapedEstimate } from '../../engine/weigh/shape.ts'
 import { openShots } from '../demonstrations/shots.ts'
 import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
@@ -28,7 +28,7 @@ import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
-import { openSignals, type Signals } from '../watch/signals.ts'
+import { makeSignals, type Signals } from '../watch/signals.ts'
 import { RunStoppedError } from '../watch/stopped.ts'
 import { checkRolling } from './check-options.ts'
 import { closeEnvironment } from './close-environment.ts'
@@ -38,7 +38,7 @@ import { makeScorers, openShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
-import { openPartMoves, watchOutage } from './servers/outage.ts'
+import { makePartMoves, watchOutage } from './servers/outage.ts'
 import { evidenceWords, settleLogprobs } from './servers/settle-logprobs.ts'
 import { openThreads } from './threads/open-threads.ts'
 
@@ -231,7 +231,7 @@ async function checkTasks<Data>(
 
 /** The comparison that `--advantage` names. */
 export function openEstimateNamed(name: string): Promise<Estimate> {
-  return openNamed(`--advantage ${name}`, () => openEstimate(name))
+  return openNamed(`--advantage ${name}`, () => makeEstimate(name))
 }
 
 /** Filters by name, the user's own in files, or opened ones. */
@@ -299,7 +299,7 @@ interface Halting {
 }
 
 function openHalting({ signal, tell, outage: seconds = defaults.outage }: PartsOptions): Halting {
-  const signals = openSignals()
+  const signals = makeSignals()
   const stop = new AbortController()
   const halt = (error: RunStoppedError): void => stop.abort(error)
   const joined = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
@@ -354,7 +354,7 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
       // What a turn has when the time is up is kept only of a stream.
       ...(options.limits?.seconds !== undefined && { stream: true }),
       ...(outwaits && { absences }),
-      onMoved: openPartMoves({ signals, tell }),
+      onMoved: makePartMoves({ signals, tell }),
       retries: retries === 0 ? false : { attempts: retries + 1, onRetry },
       ...(record !== undefined && { record }),
       ...(named && { encode: text => named.tokenizer.encode(text) }),

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { openCountingPolicy } from '../../../test/counting-policy.ts'
 import { openByteRenderer } from '../../../test/rolling.ts'
 import { environment } from '../../engine/environments/environment.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { exportRun } from '../exchange/export.ts'
 import { readJournal } from '../store/read-journal.ts'
 import { readManifest, runPaths } from '../store/run-folder.ts'
@@ -49,7 +49,7 @@ function partsOf(asked: string[], more: Partial<RollParts> = {}) {
     environment: talk(asked),
     policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 2,
     concurrency: 6,
     seed: 3,

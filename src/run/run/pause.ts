@@ -19,7 +19,7 @@ export interface WeightsGate {
  * they have, and go on under the new version; with `finish`, they end under the old one first. A
  * policy that loses an aborted sample always finishes.
  */
-export function openWeightsGate(onUpdate: OnUpdate): WeightsGate {
+export function makeWeightsGate(onUpdate: OnUpdate): WeightsGate {
   let stop = makeStop()
   let running = 0
   let closed: Promise<void> | undefined

@@ -3,7 +3,7 @@ import { onAbort } from '../../base/core/call.ts'
 import type { Task } from '../../base/core/environment.ts'
 import type { Group, Scored, Unscored } from '../../base/core/group.ts'
 import { type GroupId, type NonEmpty, seatGroup, type TreeId, treeId } from '../../base/core/ids.ts'
-import { type Lane, openLane } from '../../base/core/lane.ts'
+import { type Lane, makeLane } from '../../base/core/lane.ts'
 import { absences } from '../../base/core/process/absences.ts'
 import type { Usage } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
@@ -172,7 +172,7 @@ function makeOutlet() {
 /** The lane of whole attempts: as wide as is asked for, and as there is room elsewhere. */
 function makeRolloutsLane({ rollouts, elsewhere, listen, signal }: PipelineOptions): Lane {
   const width = (): number => Math.max(rollouts, elsewhere?.room ?? 0)
-  const lane = openLane('rollouts', width())
+  const lane = makeLane('rollouts', width())
   const stop = elsewhere?.watch(event => {
     lane.resize(width())
     listen?.(event)

@@ -6,7 +6,7 @@ import { openCountingPolicy } from '../../../test/counting-policy.ts'
 import { openByteRenderer } from '../../../test/rolling.ts'
 import type { Filter, Group } from '../../base/core/group.ts'
 import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { openRunReader } from '../store/store.ts'
 import type { RunEvent } from '../watch/events.ts'
@@ -43,7 +43,7 @@ function partsOf(more: Partial<RollParts>, delay: (task: number) => number = () 
     environment: singleTurn(),
     policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     reward: { member: ({ trajectory }) => Number(trajectory.id.split('/')[1]) },
     group: 2,
     concurrency: 16,

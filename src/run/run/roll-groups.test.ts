@@ -6,7 +6,7 @@ import { openByteRenderer } from '../../../test/rolling.ts'
 import { environment } from '../../engine/environments/environment.ts'
 import { tool } from '../../engine/environments/tools/tool.ts'
 import type { Instrument } from '../../engine/rollout/attempt.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { watchSamples } from '../watch/telemetry/watch-samples.ts'
 import { rollGroups } from './roll-groups.ts'
 
@@ -34,7 +34,7 @@ async function listsSeenBy(instruments: readonly Instrument[]): Promise<number> 
     },
   }
   const tasks = Array.from({ length: 6 }, (_, id) => ({ id, prompt: `task ${id}` }))
-  const parts = { environment: shop, policy, estimate: openEstimate('grpo'), group: 2 }
+  const parts = { environment: shop, policy, estimate: makeEstimate('grpo'), group: 2 }
   for await (const _ of rollGroups(tasks, { ...parts, renderer: watching, instruments }));
   return lists.size
 }

@@ -5,7 +5,7 @@ import type { Environment } from '../../base/core/environment.ts'
 import { type Filter, type Group, glanceAt } from '../../base/core/group.ts'
 import type { Guard } from '../../base/core/guard.ts'
 import { type GroupId, seatGroup } from '../../base/core/ids.ts'
-import { type LaneLimits, type Lanes, openLanes } from '../../base/core/lane.ts'
+import { type LaneLimits, type Lanes, makeLanes } from '../../base/core/lane.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { type Policy, plainSampling } from '../../base/core/policy.ts'
 import { mean } from '../../base/math/statistics.ts'
@@ -18,9 +18,9 @@ import {
   type RolloutContext,
   type Seating,
 } from '../../engine/rollout/attempt.ts'
-import { openSharedState } from '../../engine/rollout/shared.ts'
+import { makeSharedState } from '../../engine/rollout/shared.ts'
 import type { Strategy } from '../../engine/rollout/strategy.ts'
-import { openYielding } from '../../engine/rollout/yielding.ts'
+import { makeYielding } from '../../engine/rollout/yielding.ts'
 import { type Estimate, refuseBatch } from '../../engine/weigh/estimate.ts'
 import type { GatherOptions } from '../../engine/weigh/gather.ts'
 import type { ExampleSchedule } from '../demonstrations/shots.ts'
@@ -132,7 +132,7 @@ export async function* rollGroups<Data>(
     throw end
   }
   const seats = seatsOf(parts)
-  const yielding = openYielding(steadySeconds)
+  const yielding = makeYielding(steadySeconds)
   let order = 0
   for await (const task of readTasks(parts.environment, tasks, readingOf(parts))) {
     const job: Job = { id: task.id as string as GroupId, task, order: order++ }
@@ -197,7 +197,7 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
   // Every waiting attempt listens to this signal, which is not a leak.
   setMaxListeners(0, signal)
   const { writer, listen, known, unfinished, elsewhere, endpoint, lend, lease, leaves } = parts
-  const lanes = openLanes(laneLimits(parts))
+  const lanes = makeLanes(laneLimits(parts))
   const member = memberOptions(parts, lanes)
   const heard = hearSignals(parts, { lane: lanes.policy, clock: member.context.clock })
   listen?.({ kind: 'lanes-open', lanes })
@@ -261,7 +261,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     topLogprobs: parts.topLogprobs ?? defaults.topLogprobs,
     lanes,
     clock: steadySeconds,
-    shared: openSharedState(steadySeconds),
+    shared: makeSharedState(steadySeconds),
     ...(parts.guards && { guards: parts.guards }),
     ...(parts.condense && { condense: parts.condense }),
     ...(parts.examples && { examples: parts.examples }),

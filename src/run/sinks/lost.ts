@@ -15,7 +15,7 @@ export interface LossReport {
 }
 
 /** Opens an empty report. */
-export function openLossReport(): LossReport {
+export function makeLossReport(): LossReport {
   const counts = new Map<string, number>()
   const notes = new Set<string>()
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { chainGroup } from '../../../test/export-runs.ts'
-import { openSelection } from './selection.ts'
+import { makeSelection } from './selection.ts'
 import { readWhere, WhereError } from './where.ts'
 
 const fields = {
@@ -50,25 +50,25 @@ describe('selection', () => {
   const group = chainGroup([1, 0, 0.5, 1], { dropped: [2], failed: 1 })
 
   it('leaves out and counts what is not trained on', () => {
-    const { group: kept, leftOut } = openSelection({})(group)
+    const { group: kept, leftOut } = makeSelection({})(group)
     expect(kept.members.map(member => member.reward.total)).toEqual([1, 0, 1])
     expect(leftOut).toEqual({ failed: 1, filtered: 1 })
   })
 
   it('writes it where asked to', () => {
-    const { group: kept, leftOut } = openSelection({ include: ['failed', 'filtered'] })(group)
+    const { group: kept, leftOut } = makeSelection({ include: ['failed', 'filtered'] })(group)
     expect([kept.members.length, kept.unscored.length]).toEqual([4, 1])
     expect(leftOut).toEqual({})
   })
 
   it('keeps the best of each group, the first of equals', () => {
-    const { group: kept, leftOut } = openSelection({ best: 1 })(group)
+    const { group: kept, leftOut } = makeSelection({ best: 1 })(group)
     expect(kept.members.map(member => member.tree.member)).toEqual([0])
     expect(leftOut.best).toBe(2)
   })
 
   it('applies a condition to trajectories', () => {
-    const { group: kept, leftOut } = openSelection({ where: 'reward < 1' })(group)
+    const { group: kept, leftOut } = makeSelection({ where: 'reward < 1' })(group)
     expect(kept.members.map(member => member.reward.total)).toEqual([0])
     expect(leftOut.where).toBe(2)
   })
@@ -76,14 +76,14 @@ describe('selection', () => {
   it('keeps who was dropped from the loss only where a trainer compares rewards itself', () => {
     const group = chainGroup([1, 0, 0.5], { dropped: [2] })
     const rewards = (comparesRewards: boolean) =>
-      openSelection({}, { comparesRewards })(group).group.members.map(({ reward }) => reward.total)
+      makeSelection({}, { comparesRewards })(group).group.members.map(({ reward }) => reward.total)
     expect(rewards(true)).toEqual([1, 0, 0.5])
     expect(rewards(false)).toEqual([1, 0])
     const members = group.members.map(member => ({
       ...member,
       dropped: member.dropped && { ...member.dropped, from: 'loss-and-statistics' as const },
     }))
-    const { group: left } = openSelection({}, { comparesRewards: true })({ ...group, members })
+    const { group: left } = makeSelection({}, { comparesRewards: true })({ ...group, members })
     expect(left.members).toHaveLength(2)
   })
 })

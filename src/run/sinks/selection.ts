@@ -30,7 +30,7 @@ interface Item {
  * Reads a selection once; the returned function is used group by group. With `comparesRewards`, members
  * that a filter dropped from the loss only are kept, as the trainer needs their rewards.
  */
-export function openSelection(
+export function makeSelection(
   { where, best, include = [] }: Selection,
   { comparesRewards = false } = {},
 ): (group: Group) => Selected {

@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises'
 import type { TreeId } from '../../base/core/ids.ts'
 import { type AttemptEntry, entriesFromFrame, entriesToFrame } from './attempt-record.ts'
 import { checkFrame, viewFrame } from './frame.ts'
-import { openGathering } from './gathering.ts'
+import { makeGathering } from './gathering.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { type FramePlace, openToRead, readBytes, readJournal } from './read-journal.ts'
 
@@ -62,7 +62,7 @@ export async function openCompactFile(
   let isOver = false
   let waiting = 0
 
-  const gathering = openGathering<Waiting>(apart, async gathered => {
+  const gathering = makeGathering<Waiting>(apart, async gathered => {
     const entries = liveIn(gathered)
     // Nobody needs what was over before it was written.
     tally.count -= gathered.length - entries.length

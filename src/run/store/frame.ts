@@ -45,7 +45,7 @@ export class DamagedFrameError extends Error {
 
 /** Writes a frame as bytes, in separate memory that can be transferred to another thread. */
 export function encodeFrame(frame: Frame | WrittenFrame): Buffer {
-  single ??= openFrameBuffer()
+  single ??= makeFrameBuffer()
   single.clear()
   const bytes = Buffer.allocUnsafeSlow(single.add(frame))
   single.bytes().copy(bytes)
@@ -72,7 +72,7 @@ export interface FrameBuffer {
 const mostKept = 4 << 20
 
 /** Opens a reusable buffer of frames: allocating memory for every frame costs more than filling it. */
-export function openFrameBuffer(size = 1 << 16): FrameBuffer {
+export function makeFrameBuffer(size = 1 << 16): FrameBuffer {
   let memory = memoryOf(size)
   let end = 0
   const reserve = (more: number): void => {

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { openGathering } from './gathering.ts'
+import { makeGathering } from './gathering.ts'
 
 it('passes on together what came in one turn of the event loop, and at once what is flushed', async () => {
   const passed: (readonly number[])[] = []
-  const gathering = openGathering<number>(60_000, async things => {
+  const gathering = makeGathering<number>(60_000, async things => {
     passed.push(things)
   })
   for (const number of [1, 2, 3]) gathering.add(number)
@@ -23,7 +23,7 @@ it('passes on together what came in one turn of the event loop, and at once what
 
 it('is flushed when what was passed on is through', async () => {
   let isThrough = false
-  const gathering = openGathering<number>(60_000, async () => {
+  const gathering = makeGathering<number>(60_000, async () => {
     await new Promise(setImmediate)
     isThrough = true
   })

@@ -7,7 +7,7 @@ export interface Gathering<Thing> {
 }
 
 /** Opens a gathering whose things are passed on so many milliseconds apart. */
-export function openGathering<Thing>(
+export function makeGathering<Thing>(
   apart: number,
   pass: (things: readonly Thing[]) => Promise<void>,
 ): Gathering<Thing> {

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { openPlain } from '../../base/core/files/plain-file.ts'
 import { StoreError } from '../../base/core/files/store-error.ts'
-import { type Frame, type FrameBuffer, openFrameBuffer, type WrittenFrame } from './frame.ts'
+import { type Frame, type FrameBuffer, makeFrameBuffer, type WrittenFrame } from './frame.ts'
 import { type FramePlace, journalMagic, readPlaces } from './read-journal.ts'
 
 /** An append-only file of frames. One writer, any number of readers. */
@@ -45,7 +45,7 @@ export async function openJournal(
   const { handle, end } = await openToAppend(path)
   const tail = openTail(handle, end)
   // One batch is written at a time, so that they can share it.
-  const buffer = openFrameBuffer()
+  const buffer = makeFrameBuffer()
   let isDirty = false
   /** Why what was written may not survive a power cut: nothing more is taken then. */
   let broken: StoreError | undefined

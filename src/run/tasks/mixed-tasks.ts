@@ -1,6 +1,6 @@
 import type { Environment, MixedIn, Task } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openTaskSampler, type TaskSampler, type TaskSamplingReport } from './sample-tasks.ts'
+import { makeTaskSampler, type TaskSampler, type TaskSamplingReport } from './sample-tasks.ts'
 
 /** Whose task each is, if there are several environments. */
 export type EnvironmentOf = (task: TaskId) => string | undefined
@@ -40,13 +40,13 @@ export function openSampler<Data>(
   { tasks, mixed }: { readonly tasks: readonly Task<Data>[]; readonly mixed?: readonly MixedIn[] },
   seed: number,
 ): TaskSampler<Data> {
-  if (!mixed) return openTaskSampler(method, tasks, seed)
+  if (!mixed) return makeTaskSampler(method, tasks, seed)
   const turns = mixed.map(each => {
     const own = tasks.filter(task => nameIn(task) === each.name)
     if (own.length === 0) throw new RangeError(`there are no tasks of ${each.name} to train on`)
     return { ...each, ids: new Set<string>(own.map(({ id }) => id)), tasks: own }
   })
-  const samplers = turns.map(({ tasks: own }) => openTaskSampler(method, own, seed))
+  const samplers = turns.map(({ tasks: own }) => makeTaskSampler(method, own, seed))
   const [passed, besides] = [makeTurns(mixed), makeTurns(mixed)]
   return {
     at(place, taken) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Task } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openTaskSampler, type TaskSampler } from './sample-tasks.ts'
+import { makeTaskSampler, type TaskSampler } from './sample-tasks.ts'
 
 const tasks: readonly Task<number>[] = Array.from({ length: 40 }, (_, index) => ({
   id: `${index}` as TaskId,
@@ -30,17 +30,17 @@ const share = (steps: readonly (readonly number[])[], is: (task: number) => bool
 
 describe.each(['uniform', 'band', 'thompson', 'progress'])('%s', method => {
   it('is the same for the same seed, and goes on from its memory', () => {
-    const whole = draws(openTaskSampler(method, tasks, 3), 0, 12)
-    const first = openTaskSampler(method, tasks, 3)
+    const whole = draws(makeTaskSampler(method, tasks, 3), 0, 12)
+    const first = makeTaskSampler(method, tasks, 3)
     draws(first, 0, 6)
-    const second = openTaskSampler(method, tasks, 3)
+    const second = makeTaskSampler(method, tasks, 3)
     second.restore(JSON.parse(JSON.stringify(first.memory())))
     expect(draws(second, 6, 12)).toEqual(whole.slice(6))
-    expect(draws(openTaskSampler(method, tasks, 4), 0, 12)).not.toEqual(whole)
+    expect(draws(makeTaskSampler(method, tasks, 4), 0, 12)).not.toEqual(whole)
   })
 
   it('has no task twice in a step, and counts what it drew', () => {
-    const sampler = openTaskSampler(method, tasks, 5)
+    const sampler = makeTaskSampler(method, tasks, 5)
     for (const step of draws(sampler, 0, 20)) expect(new Set(step).size).toBe(8)
     const { draws: drawn, tried, success } = sampler.report()
     expect(drawn).toBe(160)
@@ -53,7 +53,7 @@ describe('by what was learned', () => {
 
   it.each(['band', 'thompson', 'progress'])('%s starves no task', method => {
     const drawn = new Map<number, number>()
-    for (const task of draws(openTaskSampler(method, tasks, 2), 0, 120)
+    for (const task of draws(makeTaskSampler(method, tasks, 2), 0, 120)
       .slice(40)
       .flat()) {
       drawn.set(task, (drawn.get(task) ?? 0) + 1)
@@ -63,14 +63,14 @@ describe('by what was learned', () => {
   })
 
   it('band and thompson draw what succeeds sometimes, uniform what there is', () => {
-    const late = (method: string) => draws(openTaskSampler(method, tasks, 1), 0, 60).slice(20)
+    const late = (method: string) => draws(makeTaskSampler(method, tasks, 1), 0, 60).slice(20)
     expect(share(late('uniform'), isMiddle)).toBeCloseTo(0.5, 1)
     expect(share(late('band'), isMiddle)).toBeGreaterThan(0.8)
     expect(share(late('thompson'), isMiddle)).toBeGreaterThan(0.8)
   })
 
   it('progress draws what changes', () => {
-    const sampler = openTaskSampler('progress:explore=0', tasks, 1)
+    const sampler = makeTaskSampler('progress:explore=0', tasks, 1)
     const tell = (task: number, success: number) =>
       sampler.learn([{ task: `${task}` as TaskId, attempts: 8, success }])
     for (const task of [1, 2, 3]) tell(task, 0)
@@ -79,8 +79,8 @@ describe('by what was learned', () => {
   })
 
   it('a wrong name or option says what was possible', () => {
-    expect(() => openTaskSampler('thomson', tasks, 0)).toThrow(/thompson/)
-    expect(() => openTaskSampler('band:lo=1', tasks, 0)).toThrow(/Known: low, high, explore/)
-    expect(() => openTaskSampler('band:low=0.9,high=0.1', tasks, 0)).toThrow('above high')
+    expect(() => makeTaskSampler('thomson', tasks, 0)).toThrow(/thompson/)
+    expect(() => makeTaskSampler('band:lo=1', tasks, 0)).toThrow(/Known: low, high, explore/)
+    expect(() => makeTaskSampler('band:low=0.9,high=0.1', tasks, 0)).toThrow('above high')
   })
 })

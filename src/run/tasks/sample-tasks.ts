@@ -95,7 +95,7 @@ const taskSamplers: Readonly<Record<string, MethodFactory>> = {
 const fading = 0.8
 
 /** Opens the sampler that a name stands for: `uniform`, `band:low=0.1`, `thompson`, `progress`. */
-export function openTaskSampler<Data>(
+export function makeTaskSampler<Data>(
   method: string,
   tasks: readonly Task<Data>[],
   seed: number,

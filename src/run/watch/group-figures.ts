@@ -4,7 +4,7 @@ import type { Group, Unscored, Weighted } from '../../base/core/group.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import type { CondenseFigures } from './condense-figures.ts'
-import { openCounter, type Slow } from './tallies.ts'
+import { makeCounter, type Slow } from './tallies.ts'
 import {
   addFork,
   type ForkCost,
@@ -81,9 +81,9 @@ export function countGroup({ members, unscored }: Group): GroupFigures {
 }
 
 function countEnds(members: readonly Weighted[], unscored: readonly Unscored[]) {
-  const outcomes = openCounter()
-  const failures = openCounter()
-  const filters = openCounter()
+  const outcomes = makeCounter()
+  const failures = makeCounter()
+  const filters = makeCounter()
   for (const { trajectory, dropped } of members) {
     const { outcome } = trajectory
     outcomes.add(outcome.kind === 'truncated' ? `truncated by ${outcome.limit}` : outcome.kind)
@@ -106,8 +106,8 @@ function countTrajectories(
   all: readonly (Weighted | Unscored)[],
   figures: readonly TrajectoryFigures[],
 ) {
-  const events = openCounter()
-  const fidelity = openCounter()
+  const events = makeCounter()
+  const fidelity = makeCounter()
   const forks = new Map<string, ForkCost>()
   for (const { trajectory } of all) {
     // What failed before it sampled anything is neither exact nor not.

@@ -4,7 +4,7 @@ import type { Group } from '../../base/core/group.ts'
 import type { GroupId } from '../../base/core/ids.ts'
 import type { Gradable } from '../../base/core/trajectory.ts'
 import { makeReport } from './report.ts'
-import { openCounter, openSlowest } from './tallies.ts'
+import { makeCounter, makeSlowest } from './tallies.ts'
 
 function groupOf(
   trees: readonly (PlainTree & { readonly reward: number; readonly drop?: boolean })[],
@@ -82,10 +82,10 @@ describe('a report', () => {
 
 describe('tallies', () => {
   it('never grow without end', () => {
-    const counter = openCounter(3)
+    const counter = makeCounter(3)
     for (const word of ['a', 'b', 'c', 'd', 'e', 'a']) counter.add(word)
     expect(counter.record()).toEqual({ a: 2, others: 2, b: 1, c: 1 })
-    const slowest = openSlowest(2)
+    const slowest = makeSlowest(2)
     for (const seconds of [1, 5, 3, 4]) {
       slowest.add({ trajectory: String(seconds), seconds, turns: 1, sampled: 1 })
     }

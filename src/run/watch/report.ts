@@ -5,7 +5,7 @@ import type { Interval } from '../../base/math/intervals.ts'
 import { deviation, mean, quantile } from '../../base/math/statistics.ts'
 import { type CondenseReport, makeCondenseReport } from './condense-report.ts'
 import { type GroupFigures, groupFiguresOf } from './group-figures.ts'
-import { type Counter, openCounter, openSlowest, type Slow } from './tallies.ts'
+import { type Counter, makeCounter, makeSlowest, type Slow } from './tallies.ts'
 import { addFork, type ForkCost, type ToolFigures } from './tree-figures.ts'
 import { makeVersionTally, type VersionReport } from './version-tally.ts'
 
@@ -110,11 +110,11 @@ function makeTally(successAt: number) {
     attempts: [] as Cluster[],
     rewards: [] as number[],
     parts: new Map<string, { scores: number[]; weight: number }>(),
-    outcomes: openCounter(),
-    failures: openCounter(),
-    filters: openCounter(),
+    outcomes: makeCounter(),
+    failures: makeCounter(),
+    filters: makeCounter(),
     tools: new Map<string, { calls: number; problems: Counter; seconds: number }>(),
-    events: openCounter(),
+    events: makeCounter(),
     forks: new Map<string, ForkCost>(),
     turns: [] as number[],
     lengths: [] as number[],
@@ -122,10 +122,10 @@ function makeTally(successAt: number) {
     prompt: 0,
     cached: 0,
     seconds: { policy: 0, tools: 0, environment: 0, reward: 0 },
-    slowest: openSlowest(),
+    slowest: makeSlowest(),
     versions: makeVersionTally(),
-    fidelity: openCounter(),
-    untempered: openCounter(),
+    fidelity: makeCounter(),
+    untempered: makeCounter(),
   }
 }
 
@@ -178,7 +178,7 @@ function addRewards(tally: Tally, { endings, parts }: GroupFigures): void {
 }
 
 function addTool(tally: Tally, { tool, calls, seconds, problems }: ToolFigures): void {
-  const entry = tally.tools.get(tool) ?? { calls: 0, problems: openCounter(), seconds: 0 }
+  const entry = tally.tools.get(tool) ?? { calls: 0, problems: makeCounter(), seconds: 0 }
   entry.calls += calls
   entry.seconds += seconds
   for (const [problem, count] of problems) entry.problems.add(problem, count)

@@ -8,7 +8,7 @@ export interface Signals {
 }
 
 /** Opens signals, before there are listeners. */
-export function openSignals(): Signals {
+export function makeSignals(): Signals {
   const listeners = new Set<Listen>()
   return {
     emit(event: RunEvent) {

@@ -9,7 +9,7 @@ export interface Counter {
 const rest = 'others'
 
 /** Opens a counter that cannot grow without end. */
-export function openCounter(most = 1000): Counter {
+export function makeCounter(most = 1000): Counter {
   return new WordCounter(most)
 }
 
@@ -56,7 +56,7 @@ export interface Slowest {
 }
 
 /** Opens a list of so many. @default as many as a report tells */
-export function openSlowest(count = 10): Slowest {
+export function makeSlowest(count = 10): Slowest {
   let slowest: Slow[] = []
   return {
     add(slow) {

@@ -1,4 +1,4 @@
-import { openCounter } from './tallies.ts'
+import { makeCounter } from './tallies.ts'
 import type { TreeFigures } from './tree-figures.ts'
 
 /** Which weights sampled the tokens of a run. */
@@ -20,7 +20,7 @@ export interface VersionTally {
 
 /** Opens a tally; groups without a step count as one step. */
 export function makeVersionTally(): VersionTally {
-  const tokens = openCounter()
+  const tokens = makeCounter()
   const steps = new Map<number, Map<number, number>>()
   let mixed = 0
   return {

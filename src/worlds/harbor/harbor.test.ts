@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { playWorld } from '../../engine/environments/play.ts'
 import { replyOf } from '../../engine/environments/reply.ts'
 import { findWalls } from '../sandboxes/walls.ts'
@@ -13,7 +13,7 @@ import { faultOf } from './verify.ts'
 
 const fixtures = 'test/fixtures/task-folders'
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 1, tools: 4, environment: 4, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 4, environment: 4, reward: 1 })
 const folder = mkdtempSync(join(tmpdir(), 'harbor-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 

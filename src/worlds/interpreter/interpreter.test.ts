@@ -7,7 +7,7 @@ import { textOf } from '@espalier/text'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Environment, Transition, World } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { withFork } from '../../engine/environments/fork.ts'
 import { openEnvironment } from '../../engine/environments/registry.ts'
 import { replyOf } from '../../engine/environments/reply.ts'
@@ -19,7 +19,7 @@ import { interpreter } from './interpreter.ts'
 import { findInstalled, type Language } from './language.ts'
 
 const signal = new AbortController().signal
-const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+const lanes = makeLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
 const limits = { seconds: 30, memory: 256, characters: 500, cpu: 120 }
 
 /** One worker of each language for all tests: what holds it must let go of it for the next. */

@@ -1,6 +1,6 @@
 import type { Call } from '../../base/core/call.ts'
 import { onAbort } from '../../base/core/call.ts'
-import { openLane } from '../../base/core/lane.ts'
+import { makeLane } from '../../base/core/lane.ts'
 import { brokenWorld } from './session.ts'
 
 /** A full server's answer: how many sessions it has and may have, if it says so. */
@@ -30,7 +30,7 @@ const longestPause = 5000
 export class Line {
   readonly #options: LineOptions
   /** Only the first in line asks the server again. */
-  readonly #door = openLane('a session of the server', 1)
+  readonly #door = makeLane('a session of the server', 1)
   #held = 0
   #lastMove = performance.now()
   #wake: (() => void) | undefined

@@ -14,14 +14,14 @@ import {
 import { playOpenEnv } from '../../../test/python/openenv/play.ts'
 import type { Environment, World } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { openEnvironment } from '../../engine/environments/registry.ts'
 import { replyOf } from '../../engine/environments/reply.ts'
 import { type OpenEnvOptions, openEnvFactory, openOpenEnv } from './openenv.ts'
 import type { TextSocket } from './sockets/text-socket.ts'
 
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+const lanes = makeLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
 const closing: AsyncDisposable[] = []
 afterEach(async () => {
   for (const each of closing.splice(0)) await each[Symbol.asyncDispose]()

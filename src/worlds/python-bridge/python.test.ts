@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Environment, World } from '../../base/core/environment.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { checkEnvironment } from '../../engine/environments/check.ts'
 import { openEnvironment } from '../../engine/environments/registry.ts'
 import { replyOf } from '../../engine/environments/reply.ts'
@@ -12,7 +12,7 @@ const hasPython = spawnSync('python3', ['--version']).status === 0
 if (!hasPython) console.warn('SKIPPED: no python3 here; the bridge was not run.')
 
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+const lanes = makeLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
 const closing: (() => PromiseLike<void> | undefined)[] = []
 beforeEach(() => void vi.stubEnv('PYTHONPATH', resolve('test/fixtures')))
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openByteRenderer, script } from '../../../test/rolling.ts'
 import type { Group } from '../../base/core/group.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { reportLines } from '../../cli/report-lines.ts'
 import { playWorld, type Situation, scorePlay } from '../../engine/environments/play.ts'
 import { toPlayer } from '../../run/demonstrations/demonstrations.ts'
@@ -16,7 +16,7 @@ import type { Workspaces } from '../workspaces/contract.ts'
 import { type RepairTask, repair, showRepair } from './repair.ts'
 
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 1, tools: 4, environment: 4, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 4, environment: 4, reward: 1 })
 const call = { signal, seed: 1, lanes }
 const player = toPlayer(showRepair)
 

@@ -7,7 +7,7 @@ import { openByteRenderer } from '../../../test/rolling.ts'
 import type { Environment } from '../../base/core/environment.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { openEnvironment } from '../../engine/environments/registry.ts'
-import { openEstimate } from '../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { exportRun } from '../../run/exchange/export.ts'
 import { importRun } from '../../run/exchange/import.ts'
 import type { BudgetLimits } from '../../run/run/budget.ts'
@@ -51,7 +51,7 @@ async function evaluateInto(
     environment,
     policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 4,
     concurrency: 4,
     ...(budget && { budget }),

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { Environment, StepCall, Transition, World } from '../../base/core/environment.ts'
 import type { Failure } from '../../base/core/failure.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import { recordWorld, replayWorld } from '../../engine/environments/fork.ts'
 import { replyOf } from '../../engine/environments/reply.ts'
 import { scriptedUser, type User } from '../../engine/environments/users/user.ts'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 
 const signal = new AbortController().signal
-const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
 const call = { signal, seed: 7, lanes }
 const stepCall: StepCall = { signal, messages: [], turn: 0 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Environment } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { openEnvironment } from '../../engine/environments/registry.ts'
 import { type TauServices, tauFactory } from './factory.ts'
@@ -26,7 +26,7 @@ const openNamed = (text: string, services: Partial<TauServices> = {}): Promise<E
 const call = {
   signal: new AbortController().signal,
   seed: 1,
-  lanes: openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 }),
+  lanes: makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 }),
 }
 
 async function firstWords(environment: Environment): Promise<unknown> {

@@ -1,6 +1,6 @@
 import type { Environment } from '../../../src/base/core/environment.ts'
 import type { TaskId } from '../../../src/base/core/ids.ts'
-import { openLanes } from '../../../src/base/core/lane.ts'
+import { makeLanes } from '../../../src/base/core/lane.ts'
 import { type Player, playWorld } from '../../../src/engine/environments/play.ts'
 import { replyOf, type ScriptedCall } from '../../../src/engine/environments/reply.ts'
 
@@ -22,7 +22,7 @@ export async function playOpenEnv(
   environment: Environment,
   { signal }: { readonly signal: AbortSignal },
 ) {
-  const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+  const lanes = makeLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
   const task = { id: 'a' as TaskId, data: environment.readTask({ reset: { seed: 14 } }) }
   await using world = await environment.open(task, { seed: 1, lanes, signal })
   const player: Player = ({ tools, turn }) => {

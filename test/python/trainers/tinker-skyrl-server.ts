@@ -13,7 +13,7 @@ import {
   openTinkerSession,
   type TinkerSession,
 } from '../../../src/engine/policies/tinker/session.ts'
-import { openEstimate } from '../../../src/engine/weigh/estimate.ts'
+import { makeEstimate } from '../../../src/engine/weigh/estimate.ts'
 import { openTinkerTrainer } from '../../../src/learn/learn/tinker/trainer.ts'
 import { groupRows } from '../../../src/run/rows/row-record.ts'
 import { rollGroups } from '../../../src/run/run/roll-groups.ts'
@@ -129,7 +129,7 @@ async function roll(
     environment: letters,
     policy: session.policy,
     renderer: await openByteRenderer(),
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group,
     limits: { turns: 1, newTokens: 12 },
     seed,

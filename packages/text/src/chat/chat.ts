@@ -13,7 +13,7 @@ import { parseJson } from '../python/json.ts'
 import { formatTime, localTime } from '../python/strftime.ts'
 import { fromJavaScript, type PythonValue } from '../python/value.ts'
 import { holdLoop } from '../signals/index.ts'
-import { openControlMatcher } from '../tokenizers/control-matcher.ts'
+import { makeControlMatcher } from '../tokenizers/control-matcher.ts'
 import { isWhiteSpace, tokenRoles } from '../tokenizers/controls.ts'
 import type { ControlToken, Tokenizer } from '../tokenizers/tokenizer.ts'
 import type { Dialect } from './calibration/dialect.ts'
@@ -233,7 +233,7 @@ function makeInputs(controls: readonly ControlToken[], dialect: Dialect) {
 function ownRanges(controls: readonly ControlToken[]): (text: string) => readonly number[] {
   const plain = controls.filter(({ special }) => !special)
   const spellsPlain = containsOneOf(plain.map(({ content }) => content))
-  const match = openControlMatcher(controls.map(control => [control.content, control]))
+  const match = makeControlMatcher(controls.map(control => [control.content, control]))
   return text => {
     if (text === '') return []
     if (!spellsPlain(text)) return [0, text.length]

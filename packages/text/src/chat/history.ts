@@ -74,7 +74,7 @@ interface TokenReader {
 }
 
 function makeReader(tokenizer: Tokenizer, ids: Int32Array, start: number): TokenReader {
-  const decoder = tokenizer.openDecoder()
+  const decoder = tokenizer.makeDecoder()
   return {
     at: start,
     text: '',

@@ -13,14 +13,14 @@ export function makeTurnReaders(
   const ends = new Set(stopIds)
   return tools => {
     const parser = parserFor(tools).open()
-    let decoder = tokenizer.openDecoder()
+    let decoder = tokenizer.makeDecoder()
     const piecesOf = (id: number): readonly TextPiece[] => {
       // A stop token is not part of the text; what it closes is read when the turn is whole.
       if (ends.has(id)) return []
       const control = controls.get(id)
       if (control === undefined) return plain(decoder.push(Int32Array.of(id)))
       const before = decoder.end()
-      decoder = tokenizer.openDecoder()
+      decoder = tokenizer.makeDecoder()
       return [...plain(before), { text: control, control: true }]
     }
     return {

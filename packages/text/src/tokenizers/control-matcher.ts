@@ -28,7 +28,7 @@ const BLANK = /[\s▁]/
  * Builds the matcher of the given strings, each with its token: leftmost first, of those the
  * longest, then `singleWord`, `lstrip` and `rstrip` as the reference reads them.
  */
-export function openControlMatcher(
+export function makeControlMatcher(
   contents: readonly (readonly [string, ControlToken])[],
 ): ControlMatcher {
   const root: Node = { next: new Map() }

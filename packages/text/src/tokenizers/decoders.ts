@@ -13,7 +13,7 @@ import { literalPattern, replaceEach, toPattern } from './patterns.ts'
 export type Decoder = (tokens: readonly string[]) => readonly string[]
 
 /** Builds the decoder of a tokenizer.json. Without one, words are joined with blanks between. */
-export function openDecoder(fields: Fields | undefined): Decoder {
+export function makeDecoder(fields: Fields | undefined): Decoder {
   if (fields === undefined) return tokens => [tokens.join(' ')]
   switch (fields.type) {
     case 'Sequence':
@@ -49,7 +49,7 @@ export function isByteToken(token: string): boolean {
 }
 
 function sequence(steps: readonly unknown[]): Decoder {
-  const decoders = steps.map(step => openDecoder(readFields(step, 'a decoder of a Sequence')))
+  const decoders = steps.map(step => makeDecoder(readFields(step, 'a decoder of a Sequence')))
   return tokens => decoders.reduce((rest, decoder) => decoder(rest), tokens)
 }
 

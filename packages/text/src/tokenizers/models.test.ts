@@ -55,7 +55,7 @@ describe('Unigram', () => {
 
   it('streams as it decodes', () => {
     const ids = tokenizer.encode('the the</s> the')
-    const decoder = tokenizer.openDecoder({ skipSpecial: true })
+    const decoder = tokenizer.makeDecoder({ skipSpecial: true })
     const told = Array.from(ids, id => decoder.push([id])).join('') + decoder.end()
     expect(told).toBe(tokenizer.decode(ids, { skipSpecial: true }))
   })
@@ -108,7 +108,7 @@ describe('SentencePiece BPE', () => {
   it('takes a run of bytes that is no UTF-8 for as many U+FFFD, also in a stream', () => {
     const ids = ['<0xE4>', '<0x41>', '▁the', '<0x41>'].map(token => tokenizer.idOf(token)!)
     expect(tokenizer.decode(ids)).toBe('\ufffd\ufffd theA')
-    const decoder = tokenizer.openDecoder()
+    const decoder = tokenizer.makeDecoder()
     expect(ids.map(id => decoder.push([id]))).toEqual(['', '', '\ufffd\ufffd the', ''])
     expect(decoder.end()).toBe('A')
   })
@@ -229,6 +229,6 @@ it('a decoder of bytes streams whole characters, whatever model is before it', (
   })
   const ids = tokenizer.encode('😀')
   expect([...ids]).toEqual([1, 2, 3, 4])
-  const decoder = tokenizer.openDecoder()
+  const decoder = tokenizer.makeDecoder()
   expect(Array.from(ids, id => decoder.push([id]))).toEqual(['', '', '', '😀'])
 })

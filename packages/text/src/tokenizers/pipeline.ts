@@ -1,5 +1,5 @@
 import { IdBuffer } from './buffers.ts'
-import { type ControlMatcher, openControlMatcher } from './control-matcher.ts'
+import { type ControlMatcher, makeControlMatcher } from './control-matcher.ts'
 import type { Decoding } from './decoding.ts'
 import type { Marked, Normalizer } from './normalizers/rewriting.ts'
 import type { ControlToken, EncodeOptions, Tokenizer } from './tokenizer.ts'
@@ -36,7 +36,7 @@ export function assemble(model: TextModel, controls: readonly ControlToken[]): T
     controls,
     ...makeEncoding(model, controls),
     decode: (given, options) => decoding.decode(given, isSkipped(options?.skipSpecial)),
-    openDecoder: options => decoding.open(isSkipped(options?.skipSpecial)),
+    makeDecoder: options => decoding.open(isSkipped(options?.skipSpecial)),
     idOf: token => ids.get(token) ?? vocabulary.idOf(token),
     tokenOf: id => byId.get(id)?.content ?? vocabulary.tokenOf(id),
     isControl: id => byId.get(id)?.special === true,
@@ -103,7 +103,7 @@ function matcherOf(
   normalized: boolean,
 ): ControlMatcher {
   const wanted = controls.filter(control => control.normalized === normalized)
-  return openControlMatcher(wanted.map(control => [spellingOf(control, model), control]))
+  return makeControlMatcher(wanted.map(control => [spellingOf(control, model), control]))
 }
 
 /** How a control token is spelled in the text that is searched, and in decoded text. */

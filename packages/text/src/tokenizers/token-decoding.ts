@@ -1,5 +1,5 @@
 import { toBytes } from './byte-level/byte-alphabet.ts'
-import { type Decoder, isByteToken, openDecoder } from './decoders.ts'
+import { type Decoder, isByteToken, makeDecoder } from './decoders.ts'
 import { byteDecoding, type Decoding } from './decoding.ts'
 import { type Fields, readList } from './fields.ts'
 import type { StreamDecoder } from './tokenizer.ts'
@@ -9,7 +9,7 @@ export function readDecoding(
   fields: Fields | undefined,
   tokenOf: (id: number) => string | undefined,
 ): Decoding {
-  if (!isByteLevel(fields)) return tokenDecoding(openDecoder(fields), tokenOf)
+  if (!isByteLevel(fields)) return tokenDecoding(makeDecoder(fields), tokenOf)
   return byteDecoding(id => {
     const token = tokenOf(id)
     return token === undefined ? undefined : toBytes(token)

@@ -21,7 +21,7 @@ export interface Tokenizer {
   /** Invalid UTF-8 becomes U+FFFD and unknown ids are skipped, as in the reference. */
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string
   /** A decoder for ids that arrive in parts; joined, its answers are what `decode` gives for all. */
-  openDecoder(options?: DecodeOptions): StreamDecoder
+  makeDecoder(options?: DecodeOptions): StreamDecoder
   idOf(token: string): number | undefined
   /** The token as the vocabulary writes it; of a control token its content. */
   tokenOf(id: number): string | undefined

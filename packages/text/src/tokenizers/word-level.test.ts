@@ -41,7 +41,7 @@ it('gives every text back, also text that spells its tokens', () => {
 })
 
 it('streams bytes as whole characters', () => {
-  const decoder = tokenizer.openDecoder()
+  const decoder = tokenizer.makeDecoder()
   expect(decoder.push([0xf0, 0x9f, 0x98])).toBe('')
   expect(decoder.push([0x80])).toBe('😀')
   expect(decoder.push([0xc3])).toBe('')

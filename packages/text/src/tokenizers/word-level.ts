@@ -1,6 +1,6 @@
 import { Cuts, type IdBuffer, toUnits } from './buffers.ts'
 import { isWhiteSpace } from './controls.ts'
-import { openDecoder } from './decoders.ts'
+import { makeDecoder } from './decoders.ts'
 import { byteDecoding } from './decoding.ts'
 import type { Definition } from './definition.ts'
 import { type Fields, readFlag, readList, readOptional, readText } from './fields.ts'
@@ -37,7 +37,7 @@ export function readWordLevel(definition: Definition): TextModel {
       return makePlainEncoder(preTokenizer.split, { ids, lookUp, onUnknown })
     },
     openDecoding: tokenOf => {
-      if (bytes === undefined) return tokenDecoding(openDecoder(definition.decoder), tokenOf)
+      if (bytes === undefined) return tokenDecoding(makeDecoder(definition.decoder), tokenOf)
       const byteOf = new Map(bytes.map((id, byte) => [id, Uint8Array.of(byte)]))
       return byteDecoding(id => byteOf.get(id) ?? encoded(tokenOf(id)))
     },

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { NumberMap } from '../process/number-map.ts'
-import { type OutboxOptions, openOutbox } from './outbox.ts'
+import { makeOutbox, type OutboxOptions } from './outbox.ts'
 
 /** A question that waits for its answer. */
 export interface Waiting {
@@ -29,7 +29,7 @@ export class Line<Order, News, Question extends Waiting> {
 
   constructor(worker: Worker, end: LineEnd<News>, outbox?: OutboxOptions) {
     this.worker = worker
-    this.send = openOutbox(orders => worker.postMessage(orders), outbox)
+    this.send = makeOutbox(orders => worker.postMessage(orders), outbox)
     worker.on('message', (news: readonly News[]) => {
       for (const item of news) end.take(item)
     })

@@ -7,7 +7,7 @@ export interface OutboxOptions {
 }
 
 /** Sends items to another thread a few at a time: waking it costs more than an item does. */
-export function openOutbox<T>(
+export function makeOutbox<T>(
   post: (items: readonly T[]) => void,
   { together = 8, later = setImmediate }: OutboxOptions = {},
 ): (item: T) => void {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Task } from '../../../base/core/environment.ts'
 import type { GroupId } from '../../../base/core/ids.ts'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
-import { openAllowedPolicies } from '../../../doors/service/allowed-policies.ts'
+import { makeAllowedPolicies } from '../../../doors/service/allowed-policies.ts'
 import { Rollouts } from '../../../doors/service/rollouts.ts'
 import type { WeighFor } from '../../../doors/service/rollouts-answer.ts'
 import { openRolloutsRecord } from '../../../doors/service/rollouts-record.ts'
@@ -11,7 +11,7 @@ import { serveRollouts } from '../../../doors/service/rollouts-server.ts'
 import { Worlds } from '../../../doors/service/rollouts-worlds.ts'
 import { refuseBatch } from '../../../engine/weigh/estimate.ts'
 import { refuseChangingShots } from '../../../run/demonstrations/shots.ts'
-import { openLiveWeighing, type Weighing } from '../../../run/exchange/weighing.ts'
+import { makeLiveWeighing, type Weighing } from '../../../run/exchange/weighing.ts'
 import { openRollParts } from '../../../run/run/open-parts.ts'
 import { openRun } from '../../../run/run/open-run-folder.ts'
 import type { RollParts } from '../../../run/run/roll-groups.ts'
@@ -101,7 +101,7 @@ async function serveUntilStopped(
 ): Promise<void> {
   const { own, lists, terminal, json, signal } = invocation
   const { tell } = terminal
-  const checkPolicy = openAllowedPolicies([
+  const checkPolicy = makeAllowedPolicies([
     ...(values.policy ?? []),
     ...(lists['allow-policy'] ?? []),
   ])
@@ -136,7 +136,7 @@ async function serveUntilStopped(
 function makeWeighFor(values: Settings): WeighFor {
   const open = new Map<Format, Weighing>()
   return (group, format) => {
-    const weighing = open.get(format) ?? openLiveWeighing({ ...values }, { format })
+    const weighing = open.get(format) ?? makeLiveWeighing({ ...values }, { format })
     open.set(format, weighing)
     return weighing.weigh(group)
   }

@@ -9,7 +9,7 @@ import {
 } from '../../../run/exchange/export.ts'
 import { refuseForeign } from '../../../run/exchange/output-file.ts'
 import { formatNamed, formats } from '../../../run/sinks/formats/registry.ts'
-import { openSelection, type Selection } from '../../../run/sinks/selection.ts'
+import { makeSelection, type Selection } from '../../../run/sinks/selection.ts'
 import { type Command, type Invocation, MisuseError } from '../../command.ts'
 
 /** Writes a run in the format of a trainer. */
@@ -135,7 +135,7 @@ function checkFlags(
     if (rows !== undefined && !training)
       throw new Error(`${to} has no rows to choose: leave out --rows`)
     if (loss !== undefined) lossKind(loss)
-    openSelection(selection)
+    makeSelection(selection)
     if (importance) readImportance(importance)
   } catch (error) {
     throw new MisuseError((error as Error).message)

@@ -117,7 +117,7 @@ async function streamText(
   answering: Answering,
   { gone, send }: { readonly gone: AbortSignal; readonly send: (part: Part) => void },
 ): Promise<void> {
-  const decoder = served.tokenizer.openDecoder({
+  const decoder = served.tokenizer.makeDecoder({
     skipSpecial: flagIn(answering.fields, 'skip_special_tokens') ?? true,
   })
   const growing = openGrowingText()

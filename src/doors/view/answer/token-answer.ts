@@ -51,7 +51,7 @@ export function tokenPage(
     const from = Math.max(low, span.start) - span.start
     const to = Math.min(high, span.start + span.length) - span.start
     const node = tree.nodes[span.node]!
-    const credit = openCredit(credits, span.node)
+    const credit = makeCredit(credits, span.node)
     for (let at = from; at < to; at++) addToken(columns, node, { at, texts, credit: credit(at) })
   }
   return { path, total, offset: low, ...columns }
@@ -105,7 +105,7 @@ function candidatesAt(
 }
 
 /** The advantage of each token of a node; `null` if it is not trained. */
-function openCredit(credits: Credits, node: number): (at: number) => number | null {
+function makeCredit(credits: Credits, node: number): (at: number) => number | null {
   const spans = credits.get(node) ?? []
   let next = 0
   return at => {

@@ -21,7 +21,7 @@ export const plainTexts: TokenTexts = {
 }
 
 /** Texts by a tokenizer; each token is decoded once. Bytes that are no whole character are written in hex. */
-export function openTexts(tokenizer: Tokenizer): TokenTexts {
+export function makeTexts(tokenizer: Tokenizer): TokenTexts {
   const known = new Map<number, TokenText>()
   const controls = new Set(tokenizer.controls.map(({ id }) => id))
   const read = (id: number): TokenText => {

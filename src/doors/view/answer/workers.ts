@@ -11,7 +11,7 @@ export interface Crew {
 }
 
 /** Opens the workers of a run; those that are missing from later reports are shown as gone. */
-export function openCrew(): Crew {
+export function makeCrew(): Crew {
   const known = new Map<string, WorkerRow>()
   let reports = 0
   return {

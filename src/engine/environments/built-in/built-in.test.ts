@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Environment, World } from '../../../base/core/environment.ts'
 import type { Json, TaskId } from '../../../base/core/ids.ts'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import type { RewardFunction, RewardInput } from '../../../base/core/reward.ts'
 import { environmentFactory } from '../factory.ts'
 import { openEnvironment } from '../registry.ts'
@@ -12,7 +12,7 @@ import { evaluateExpression } from './expression.ts'
 import { singleTurn } from './single-turn.ts'
 
 const signal = new AbortController().signal
-const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+const lanes = makeLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
 const id = 'task' as TaskId
 
 function openTask(environment: Environment, data: unknown): Promise<World> {

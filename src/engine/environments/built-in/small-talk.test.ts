@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import { playWorld } from '../play.ts'
 import { replyOf } from '../reply.ts'
 import { type SmallTalk, smallTalk, smallTalks } from './small-talk.ts'
 
-const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
 const { signal } = new AbortController()
 
 async function play(name: SmallTalk, data: unknown, lines: readonly string[]) {

@@ -1,7 +1,7 @@
 import type { Reply } from '@espalier/text'
 import { describe, expect, it } from 'vitest'
 import type { Task } from '../../../base/core/environment.ts'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import { checkEnvironment } from '../check.ts'
 import { type Player, playWorld, scorePlay } from '../play.ts'
 import { replyOf } from '../reply.ts'
@@ -10,7 +10,7 @@ import { demonstrateDesk, novicePlayer, shortcuts } from './players.ts'
 import { type DeskTask, rightDecision } from './task.ts'
 
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
+const lanes = makeLanes({ policy: 4, tools: 4, environment: 4, reward: 4 })
 const open = { signal, seed: 1, lanes }
 
 function tasksOf(options: DeskOptions, count: number, split = 'train'): readonly Task<DeskTask>[] {

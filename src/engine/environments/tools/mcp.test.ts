@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Served, serveMcp } from '../../../../test/fixtures/mcp-http.mjs'
 import type { TaskId } from '../../../base/core/ids.ts'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import { withoutSecrets } from '../../../base/core/process/secrets.ts'
 import { openEnvironment } from '../registry.ts'
 import { replyOf } from '../reply.ts'
@@ -12,7 +12,7 @@ import { readTools } from './run-calls.ts'
 const program = fileURLToPath(new URL('../../../../test/fixtures/mcp-server.mjs', import.meta.url))
 const stdio: McpServer = { command: [process.execPath, program] }
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+const lanes = makeLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
 
 let http: Served
 beforeAll(async () => {

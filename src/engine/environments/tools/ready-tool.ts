@@ -1,7 +1,7 @@
 import type { Message, ToolDefinition } from '@espalier/text'
 import type { StepCall } from '../../../base/core/environment.ts'
 import { describeCause, Failure } from '../../../base/core/failure.ts'
-import { type Lane, type Lanes, openLane } from '../../../base/core/lane.ts'
+import { type Lane, type Lanes, makeLane } from '../../../base/core/lane.ts'
 import { DeadlineError, type Stopping, withDeadline } from '../../../base/core/process/deadline.ts'
 import type { CallRecord, ToolLimits, ToolProblem } from '../../../base/core/tool.ts'
 import { isRecord } from './json-schema.ts'
@@ -214,7 +214,7 @@ function ownLane(tool: ReadyTool, { lanes, scope }: CallSurroundings): Lane | un
   const ofRun = toolLanes.get(lanes) ?? new Map<string, Lane>()
   toolLanes.set(lanes, ofRun)
   const key = `${scope}/${tool.name}/${limit}`
-  const lane = ofRun.get(key) ?? openLane(key, limit)
+  const lane = ofRun.get(key) ?? makeLane(key, limit)
   ofRun.set(key, lane)
   return lane
 }

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import { replyOf } from '../reply.ts'
 import { readTools } from './run-calls.ts'
 import { type OfferedTool, tool } from './tool.ts'
 
-const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+const lanes = makeLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
 
 async function callOnce(called: OfferedTool, input: unknown) {
   const { runCalls } = await readTools({ called }, { scope: 'test', lanes })

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { Failure } from '../../../base/core/failure.ts'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import { replyOf, type ScriptedCall } from '../reply.ts'
 import type { CallSurroundings } from './ready-tool.ts'
 import { readTools } from './run-calls.ts'
@@ -11,7 +11,7 @@ import { type Toolset, tool } from './tool.ts'
 const never = (): Promise<never> => new Promise(() => {})
 
 function surroundings(more: Partial<CallSurroundings> = {}): CallSurroundings {
-  const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+  const lanes = makeLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
   return { scope: 'test', lanes, ...more }
 }
 
@@ -191,7 +191,7 @@ describe('calls of one turn', () => {
         },
       }),
     })
-    const lanes = openLanes({ policy: 1, tools: 3, environment: 1, reward: 1 })
+    const lanes = makeLanes({ policy: 1, tools: 3, environment: 1, reward: 1 })
     const around = surroundings({ lanes })
     const calls = Array.from({ length: 4 }, () => ({ tool: 'narrow' }))
     await Promise.all([1, 2, 3].map(() => run(makeTools(), calls, around)))
@@ -209,7 +209,7 @@ describe('calls of one turn', () => {
       limits: { concurrency: 1 },
       execute: () => gate,
     })
-    const lanes = openLanes({ policy: 1, tools: 2, environment: 1, reward: 1 })
+    const lanes = makeLanes({ policy: 1, tools: 2, environment: 1, reward: 1 })
     const around = surroundings({ lanes })
     const blocked = run(
       { narrow },

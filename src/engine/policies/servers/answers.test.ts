@@ -8,8 +8,8 @@ import {
 } from '../../../../test/fixtures/server-answers.ts'
 import { ServerError } from '../transport/server-error.ts'
 import { readChatAnswer } from './chat-answer.ts'
-import { openLlamaStream, readLlamaAnswer } from './llama-cpp-answer.ts'
-import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
+import { makeLlamaStream, readLlamaAnswer } from './llama-cpp-answer.ts'
+import { makeGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
 import { openChoice, readChoices, readPromptLogprobs } from './vllm-answer.ts'
 
 const where = 'POST http://server/path'
@@ -23,7 +23,7 @@ const readers: Readonly<Record<string, readonly [unknown, (answer: unknown) => u
   'sglang stream': [
     sglang,
     answer => {
-      const stream = openGeneratedStream(where, 1)
+      const stream = makeGeneratedStream(where, 1)
       stream.take(JSON.stringify(answer))
       return stream.finish()
     },
@@ -42,7 +42,7 @@ const readers: Readonly<Record<string, readonly [unknown, (answer: unknown) => u
   'llama stream': [
     llama,
     answer => {
-      const stream = openLlamaStream(asked)
+      const stream = makeLlamaStream(asked)
       stream.take(JSON.stringify(answer))
       return stream.finish()
     },

@@ -77,7 +77,7 @@ export interface LossyDraw {
 }
 
 /** Opens a stream: every event carries only what is new. */
-export function openLlamaStream(asked: LlamaAsked): LlamaStream {
+export function makeLlamaStream(asked: LlamaAsked): LlamaStream {
   const { where } = asked
   const buffer = new TokenBuffer()
   const entries: Entry[] = []

@@ -13,7 +13,7 @@ import { follow } from '../transport/follow.ts'
 import {
   type Body,
   lastsAs,
-  openPromptWriter,
+  makePromptWriter,
   type PromptWriter,
   pathOf,
 } from '../transport/prompt-writer.ts'
@@ -22,7 +22,7 @@ import { ask, getObject } from './ask.ts'
 import {
   type LlamaDraw,
   type LossyDraw,
-  openLlamaStream,
+  makeLlamaStream,
   readLlamaAnswer,
 } from './llama-cpp-answer.ts'
 import { openServer, type Server, type ServerOptions, type ServerRequest } from './server.ts'
@@ -55,7 +55,7 @@ export function openLlamaCpp(url: string, options: LlamaCppOptions = {}): Policy
   const server = openServer(url, options)
   const { version = () => 0, clock = systemClock } = options
   const where = `POST ${server.url}/completion`
-  const llama: LlamaCpp = { server, where, options, writer: openPromptWriter(), clock, version }
+  const llama: LlamaCpp = { server, where, options, writer: makePromptWriter(), clock, version }
   return {
     name: `llama-cpp:${server.url}`,
     capabilities: {
@@ -110,7 +110,7 @@ async function drawStreamed(
 ): Promise<LlamaDraw> {
   const { server, where } = llama
   const body = bodyOf(llama, request, true)
-  const stream = openLlamaStream(askedOf(llama, request))
+  const stream = makeLlamaStream(askedOf(llama, request))
   const { stopped, body: whole } = await follow(
     {
       where,

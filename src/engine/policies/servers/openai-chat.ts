@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../../base/core/process/clock.ts'
 import { withoutSecretsIn } from '../../../base/core/process/secrets.ts'
 import type { VersionRange } from '../../../base/core/segment.ts'
 import { toTokenSample } from '../sample.ts'
-import { openVersions, type Versions, versionRange } from '../versions.ts'
+import { makeVersions, type Versions, versionRange } from '../versions.ts'
 import { type ChatOptions, type ChatRequest, openChat } from './chat.ts'
 import type { ChatAnswer } from './chat-answer.ts'
 
@@ -20,7 +20,7 @@ export interface OpenAiChatOptions extends ChatOptions {
  */
 export function openOpenAiChat(url: string, options: OpenAiChatOptions = {}): Policy {
   const chat = openChat(url, options)
-  const { clock = systemClock, versions = openVersions() } = options
+  const { clock = systemClock, versions = makeVersions() } = options
   return {
     name: `openai:${chat.url}`,
     capabilities: {

@@ -3,7 +3,7 @@ import { readAddress } from '../policy-uri.ts'
 import { packAnswer, unpackAnswer } from './answer-reading.ts'
 import { readExperts } from './routed-experts.ts'
 import { readGenerated } from './sglang-answer.ts'
-import { openSampleFrames } from './sglang-request.ts'
+import { makeSampleFrames } from './sglang-request.ts'
 
 const shape = { layers: 2, top: 2 }
 /** Five tokens were read: a prompt of 4 and two sampled ones, the last of which nobody read. */
@@ -75,7 +75,7 @@ describe('experts that servers tell', () => {
     }
     const frame = { rid: 'r', stream: false, adapter: undefined }
     const tailOf = (more: object) =>
-      openSampleFrames()({ ...request, ...more } as never, frame).tail
+      makeSampleFrames()({ ...request, ...more } as never, frame).tail
     expect(tailOf({ expertsFrom: 7 })).toContain(
       '"return_routed_experts":true,"routed_experts_start_len":7,',
     )

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { readEvents } from '../transport/events.ts'
 import type { ServerError } from '../transport/server-error.ts'
 import { openServerThread } from '../transport/thread/thread.ts'
-import { openVersions } from '../versions.ts'
+import { makeVersions } from '../versions.ts'
 import { ask } from './ask.ts'
 import { openServer } from './server.ts'
 
@@ -115,7 +115,7 @@ describe('events', () => {
 
 describe('versions', () => {
   it('stay where they are when a server does not tell', () => {
-    const versions = openVersions()
+    const versions = makeVersions()
     expect(versions.latest).toBeUndefined()
     expect(versions.read(undefined)).toBe(0)
     expect(versions.read('12')).toBe(12)

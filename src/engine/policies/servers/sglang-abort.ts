@@ -21,7 +21,7 @@ export interface SglangAbortOptions {
 }
 
 /** Opens the way to `/abort_request`. Ids are of one length, since the server matches prefixes. */
-export function openSglangAborts(server: Server, options: SglangAbortOptions): SglangAborts {
+export function makeSglangAborts(server: Server, options: SglangAbortOptions): SglangAborts {
   const { graceSeconds, clock } = options
   const pending = new Set<Promise<unknown>>()
 

@@ -80,7 +80,7 @@ const growth = 1 / 16
  * Opens a stream. By default every event repeats all tokens so far, so that reading each of them
  * would be quadratic: once that is seen, an event is only read when it has grown enough.
  */
-export function openGeneratedStream(where: string, width: number): GeneratedStream {
+export function makeGeneratedStream(where: string, width: number): GeneratedStream {
   const buffer = new TokenBuffer()
   const tops: unknown[] = []
   const weights: unknown[] = []

@@ -11,7 +11,7 @@ export interface GenerateFrame {
 }
 
 /** Writes the bodies of samples; what does not change from one to the next is written once. */
-export function openSampleFrames(): (request: SampleRequest, frame: GenerateFrame) => BodyFrame {
+export function makeSampleFrames(): (request: SampleRequest, frame: GenerateFrame) => BodyFrame {
   const common = openCommon()
   return (request, { rid, stream, adapter }) => {
     const { maxTokens, seed } = request

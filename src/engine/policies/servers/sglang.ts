@@ -12,7 +12,7 @@ import { type Clock, systemClock } from '../../../base/core/process/clock.ts'
 import type { LogprobBasis } from '../../../base/core/segment.ts'
 import { toTokenSample } from '../sample.ts'
 import { follow } from '../transport/follow.ts'
-import { lastsAs, openPromptWriter, type PromptWriter, pathOf } from '../transport/prompt-writer.ts'
+import { lastsAs, makePromptWriter, type PromptWriter, pathOf } from '../transport/prompt-writer.ts'
 import {
   asArray,
   asCount,
@@ -23,16 +23,16 @@ import {
   wrong,
 } from '../transport/reading.ts'
 import { isUnknownPath } from '../transport/server-error.ts'
-import { openVersions, type Versions, versionRange } from '../versions.ts'
+import { makeVersions, type Versions, versionRange } from '../versions.ts'
 import { ask, getObject } from './ask.ts'
 import type { Generated } from './generated.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions, type ServerRequest } from './server.ts'
 import { withSession } from './session-key.ts'
-import { openSglangAborts, type SglangAborts } from './sglang-abort.ts'
-import { openGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
-import { openSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
-import { openWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
+import { makeSglangAborts, type SglangAborts } from './sglang-abort.ts'
+import { makeGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
+import { makeSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
+import { makeWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 
 /** How to use an SGLang server. */
 export interface SglangOptions extends ServerOptions {
@@ -65,7 +65,7 @@ interface Sglang {
   readonly versions: Versions
   readonly clock: Clock
   readonly writer: PromptWriter
-  readonly frameOf: ReturnType<typeof openSampleFrames>
+  readonly frameOf: ReturnType<typeof makeSampleFrames>
   /** A new name for a request. All are of one length: the server aborts by prefix. */
   readonly nextRid: () => string
   /** The adapter that is asked for, if one was loaded. */
@@ -91,15 +91,15 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     options,
     streams: stream,
     experts: options.experts,
-    aborts: openSglangAborts(server, { graceSeconds, clock }),
-    versions: options.versions ?? openVersions(),
+    aborts: makeSglangAborts(server, { graceSeconds, clock }),
+    versions: options.versions ?? makeVersions(),
     clock,
-    writer: openPromptWriter(),
-    frameOf: openSampleFrames(),
-    nextRid: openRids(),
+    writer: makePromptWriter(),
+    frameOf: makeSampleFrames(),
+    nextRid: makeRids(),
     adapter: undefined,
   }
-  const weights = openWeightSync(sglangSteps(server), {
+  const weights = makeWeightSync(sglangSteps(server), {
     mode: options.update ?? 'drain',
     onUpdated({ version, adapter }) {
       sglang.adapter = adapter
@@ -133,7 +133,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
   }
 }
 
-function openRids(): () => string {
+function makeRids(): () => string {
   const own = randomBytes(8).toString('hex')
   let count = 0
   return () => own + (count++).toString(16).padStart(16, '0')
@@ -209,7 +209,7 @@ async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSa
   const width = request.topLogprobs ?? 0
   const frame = frameOf(request, { rid, stream: true, adapter })
   const body = writer.write(pathOf(request), request.prompt.ids, frame, lastsAs(request.prompt))
-  const stream = openGeneratedStream(where, width)
+  const stream = makeGeneratedStream(where, width)
   const followed = await follow(
     {
       where,

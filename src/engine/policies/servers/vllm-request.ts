@@ -25,7 +25,7 @@ export interface VllmFrame {
  * Writes the bodies of samples; everything is stated, so that no `generation_config` applies. What does not change
  * from one to the next is written once.
  */
-export function openVllmFrames(): (request: SampleRequest, options: VllmFrame) => BodyFrame {
+export function makeVllmFrames(): (request: SampleRequest, options: VllmFrame) => BodyFrame {
   let last: SampleRequest | undefined
   let framed: VllmFrame | undefined
   let head = ''

@@ -15,7 +15,7 @@ import { follow } from '../transport/follow.ts'
 import {
   type Body,
   lastsAs,
-  openPromptWriter,
+  makePromptWriter,
   type PromptWriter,
   pathOf,
 } from '../transport/prompt-writer.ts'
@@ -28,7 +28,7 @@ import {
   wrong,
 } from '../transport/reading.ts'
 import { isUnknownPath, ServerError } from '../transport/server-error.ts'
-import { openVersions, type Versions, versionRange } from '../versions.ts'
+import { makeVersions, type Versions, versionRange } from '../versions.ts'
 import { answerOf, ask } from './ask.ts'
 import type { Generated } from './generated.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
@@ -42,8 +42,8 @@ import {
   readPromptLogprobs,
 } from './vllm-answer.ts'
 import { describeVllm } from './vllm-describe.ts'
-import { openVllmFrames, type VllmEndpoint, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
-import { openWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
+import { makeVllmFrames, type VllmEndpoint, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
+import { makeWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
 
 /** How to use a vLLM server. */
 export interface VllmOptions extends ServerOptions {
@@ -71,7 +71,7 @@ interface Vllm {
   readonly server: Server
   readonly options: VllmOptions
   readonly writer: PromptWriter
-  readonly frameOf: ReturnType<typeof openVllmFrames>
+  readonly frameOf: ReturnType<typeof makeVllmFrames>
   readonly clock: Clock
   /** Version numbers for the weight names in an answer's spans. */
   readonly versions: Versions
@@ -98,16 +98,16 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
   const vllm: Vllm = {
     server,
     options,
-    writer: openPromptWriter(),
-    frameOf: openVllmFrames(),
+    writer: makePromptWriter(),
+    frameOf: makeVllmFrames(),
     clock,
-    versions: openVersions(),
+    versions: makeVersions(),
     version,
     endpoint,
     logprobs: options.logprobs ?? 'raw',
     model: options.servedModel,
   }
-  const weights = openWeightSync(vllmSteps(server), {
+  const weights = makeWeightSync(vllmSteps(server), {
     mode: options.update ?? 'drain',
     onUpdated({ version: loaded, adapter }) {
       vllm.version = () => Math.max(loaded, version())

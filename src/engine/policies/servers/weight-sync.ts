@@ -7,7 +7,7 @@ import type { Server } from './server.ts'
 /** Whether requests under way are finished or aborted when an engine's weights change. */
 export type UpdateMode = 'drain' | 'abort'
 
-/** The steps by which an engine changes weights; `openWeightSync` puts them in order for all engines. */
+/** The steps by which an engine changes weights; `makeWeightSync` puts them in order for all engines. */
 export interface EngineSteps {
   /** No sample runs from here on; with `abort` the running ones end at once. */
   pause(mode: UpdateMode, call: Call): Promise<void>
@@ -32,7 +32,7 @@ export interface Updated {
  * Changes an engine's weights: pauses, loads, names and, whatever fails, resumes; then asks for their
  * name, so that no sample is attributed to weights that were not loaded.
  */
-export function openWeightSync(
+export function makeWeightSync(
   steps: EngineSteps,
   { mode, onUpdated }: { readonly mode: UpdateMode; onUpdated(updated: Updated): void },
 ): WeightSync {

@@ -48,7 +48,7 @@ async function poll(
   { task, id }: { readonly task: TinkerTask; readonly id: string },
   call: Call,
 ): Promise<TinkerAnswer> {
-  const troubles = openTroubles(asking)
+  const troubles = makeTroubles(asking)
   for (let iteration = 0; ; iteration++) {
     call.signal.throwIfAborted()
     let milliseconds = Math.min(50, asking.pauseMs)
@@ -69,7 +69,7 @@ async function poll(
 }
 
 /** Counts errors; returns after how many milliseconds to ask again, or undefined to give up. */
-function openTroubles({ pauseMs, retrySeconds }: Asking) {
+function makeTroubles({ pauseMs, retrySeconds }: Asking) {
   let broken = 0
   let bad = 0
   let good = performance.now()

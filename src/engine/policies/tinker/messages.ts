@@ -5,8 +5,8 @@ import {
   intsOf,
   longBytes,
   longsOf,
+  makeWireWriter,
   numberOf,
-  openWireWriter,
   rawBytes,
   readWire,
   textOf,
@@ -57,33 +57,33 @@ const dtypes = { float32: 1, int64: 2 } as const
 
 /** The body of `forward_backward` as protobuf. */
 export function writeForwardBackward(pass: ForwardBackward): Uint8Array {
-  const writer = openWireWriter().bytes(1, pass.modelId).integer(2, pass.seqId)
+  const writer = makeWireWriter().bytes(1, pass.modelId).integer(2, pass.seqId)
   for (const datum of pass.data) writer.bytes(3, writeDatum(datum))
   writer.bytes(4, pass.loss)
   const config = Object.entries(pass.config ?? {})
   for (const [name, value] of config) {
     if (typeof value === 'number')
-      writer.bytes(5, openWireWriter().bytes(1, name).double(2, value).finish())
+      writer.bytes(5, makeWireWriter().bytes(1, name).double(2, value).finish())
   }
   if (pass.forwardOnly) writer.integer(6, 1)
   for (const [name, value] of config) {
     const either =
       typeof value === 'number'
-        ? openWireWriter().double(1, value)
-        : openWireWriter().bytes(2, value)
-    writer.bytes(7, openWireWriter().bytes(1, name).bytes(2, either.finish()).finish())
+        ? makeWireWriter().double(1, value)
+        : makeWireWriter().bytes(2, value)
+    writer.bytes(7, makeWireWriter().bytes(1, name).bytes(2, either.finish()).finish())
   }
   return writer.finish()
 }
 
 function writeDatum({ model_input, loss_fn_inputs, spans }: TinkerDatum): Uint8Array {
-  const writer = openWireWriter()
+  const writer = makeWireWriter()
   for (const { tokens } of model_input.chunks) {
-    const text = openWireWriter().bytes(1, rawBytes(tokens)).finish()
-    writer.bytes(1, openWireWriter().bytes(1, text).finish())
+    const text = makeWireWriter().bytes(1, rawBytes(tokens)).finish()
+    writer.bytes(1, makeWireWriter().bytes(1, text).finish())
   }
   for (const [name, tensor] of Object.entries(loss_fn_inputs)) {
-    const entry = openWireWriter().bytes(1, name).bytes(2, writeTensor(tensor))
+    const entry = makeWireWriter().bytes(1, name).bytes(2, writeTensor(tensor))
     writer.bytes(2, entry.finish())
   }
   for (const span of spans?.input ?? []) writer.bytes(3, writeSpan(span))
@@ -92,18 +92,18 @@ function writeDatum({ model_input, loss_fn_inputs, spans }: TinkerDatum): Uint8A
 }
 
 function writeSpan({ kind, sequence, offset, length }: ProvenanceSpan): Uint8Array {
-  const writer = openWireWriter().bytes(1, sequence)
+  const writer = makeWireWriter().bytes(1, sequence)
   // Numbers of 0 are left out, as the SDK's own classes do.
   if (offset > 0) writer.integer(2, offset)
   if (length > 0) writer.integer(3, length)
-  return openWireWriter()
+  return makeWireWriter()
     .bytes(kind === 'prompt' ? 1 : 2, writer.finish())
     .finish()
 }
 
 function writeTensor({ data, dtype, shape }: TinkerTensor): Uint8Array {
   const dense = dtype === 'int64' ? longBytes(data) : rawBytes(data)
-  const writer = openWireWriter().bytes(1, dense).integer(3, dtypes[dtype])
+  const writer = makeWireWriter().bytes(1, dense).integer(3, dtypes[dtype])
   return writer.packed(4, shape).finish()
 }
 

@@ -21,7 +21,7 @@ const path = 'forward_backward'
  * Passes as protobuf, which Tinker and TuFT want, or as JSON, if a server knows nothing else: the
  * first pass finds out which.
  */
-export function openPasses({
+export function makePasses({
   api,
   zstd,
 }: {

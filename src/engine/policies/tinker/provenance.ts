@@ -33,7 +33,7 @@ interface Sequence {
 const mostPrompts = 100_000
 
 /** Opens a memory of samples. */
-export function openProvenance(): Provenance {
+export function makeProvenance(): Provenance {
   const sequences = new Map<string, readonly Sequence[]>()
   let isKept = false
   return {

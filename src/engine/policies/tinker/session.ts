@@ -9,7 +9,7 @@ import {
   type TinkerModel,
   unload,
 } from './model.ts'
-import { openProvenance, type Provenance } from './provenance.ts'
+import { makeProvenance, type Provenance } from './provenance.ts'
 import { TinkerError, textField } from './request.ts'
 import { openSampler } from './sampler.ts'
 import {
@@ -105,7 +105,7 @@ function startSession(opened: Opened): TinkerSession {
       ? await openSamplingSession({ model_path: weights.path }, own)
       : weights.samplingSession
   const heart = startHeartbeat(api, id)
-  const provenance = openProvenance()
+  const provenance = makeProvenance()
   const sampler = openSampler({
     ...opened,
     provenance,

@@ -5,11 +5,11 @@ import { expectTokens, sampleRequest } from '../../../base/core/conformance/poli
 import { openTinkerApi } from './api.ts'
 import { readForwardBackward, readSample, writeForwardBackward } from './messages.ts'
 import { createModel, publish } from './model.ts'
-import { openPasses } from './passes.ts'
-import { cutSpans, openProvenance } from './provenance.ts'
+import { makePasses } from './passes.ts'
+import { cutSpans, makeProvenance } from './provenance.ts'
 import { tinkerServers } from './server-kind.ts'
 import { openTinkerSession } from './session.ts'
-import { openWireWriter } from './wire.ts'
+import { makeWireWriter } from './wire.ts'
 
 const call = { signal: AbortSignal.timeout(50_000) }
 const quick = { pauseMs: 1 }
@@ -96,7 +96,7 @@ describe('passes', () => {
         instead: ({ path, type }) =>
           path === 'forward_backward' && type.includes(refused) ? { code } : undefined,
       })
-      const passes = openPasses(on.session)
+      const passes = makePasses(on.session)
       const { outputs, metrics } = await passes.run(pass, call)
       expect(outputs[0]!.logprobs).toEqual([0, -0.5])
       expect(metrics).toEqual({ 'loss:sum': 2 })
@@ -120,7 +120,7 @@ describe('passes', () => {
         return { code: 422, body: { detail: 'no such loss' } }
       },
     })
-    await expect(openPasses(on.session).run(pass, call)).rejects.toThrow(/422: no such loss/)
+    await expect(makePasses(on.session).run(pass, call)).rejects.toThrow(/422: no such loss/)
   })
 })
 
@@ -286,7 +286,7 @@ describe('sampling', () => {
 })
 
 describe('where tokens come from', () => {
-  const memory = openProvenance()
+  const memory = makeProvenance()
   memory.keep()
   memory.remember(ids(1, 2), ids(3, 4), 'a')
   memory.remember(ids(1, 2, 3, 4, 5), ids(6, 7), 'b')
@@ -358,9 +358,9 @@ const sdkSpans =
 const sdkSample = '0a1608011208070000002c0100001a08000000bf000080bf12080000c07f000000c0'
 
 it('[O1] a record that names more data than it holds is refused before room is made for them', () => {
-  const record = openWireWriter()
+  const record = makeWireWriter()
     .integer(3, 2 ** 40)
     .finish()
-  const answer = openWireWriter().bytes(2, record).finish()
+  const answer = makeWireWriter().bytes(2, record).finish()
   expect(() => readForwardBackward(answer)).toThrow('a record of 1099511627776 data')
 })

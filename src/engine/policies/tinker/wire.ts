@@ -15,7 +15,7 @@ const bytesKind = 2
 const floatKind = 5
 
 /** Opens a message to write. */
-export function openWireWriter(): WireWriter {
+export function makeWireWriter(): WireWriter {
   const pieces: Uint8Array[] = []
   const writer: WireWriter = {
     bytes(field, value) {

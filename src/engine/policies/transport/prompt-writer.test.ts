@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { idWidth } from './id-digits.ts'
-import { openPromptWriter } from './prompt-writer.ts'
+import { makePromptWriter } from './prompt-writer.ts'
 
 const frame = { head: '{"input_ids":[', tail: '],"end":"ü",', rest: Buffer.from('"same":"é"}') }
 
@@ -15,19 +15,19 @@ describe('prompt writer', () => {
       ...[0, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 99_999, 100_000, 999_999],
       ...[1_000_000, 9_999_999, 12_000_000, 123_000_045, 1_000_000_000, 2_147_483_647],
     )
-    const { bytes } = openPromptWriter().write('a', ids, frame)
+    const { bytes } = makePromptWriter().write('a', ids, frame)
     expect(bytes.toString()).toBe(expected(ids))
     for (const id of ids) expect(idWidth(id)).toBe(String(id).length)
   })
 
   it('refuses what is not a token id', () => {
-    expect(() => openPromptWriter().write('a', Int32Array.of(1, -2), frame)).toThrow(
+    expect(() => makePromptWriter().write('a', Int32Array.of(1, -2), frame)).toThrow(
       'Token 1 of the prompt is -2',
     )
   })
 
   it('leaves a body alone while it is under way', () => {
-    const writer = openPromptWriter()
+    const writer = makePromptWriter()
     const [first, second] = [Int32Array.of(1, 2, 3), Int32Array.of(1, 2, 4, 5)]
     const sent = writer.write('a', first, frame)
     const other = writer.write('a', second, frame)
@@ -40,7 +40,7 @@ describe('prompt writer', () => {
 
   it('copies ids that may be overwritten, and keeps those that last', () => {
     for (const lasts of [false, true]) {
-      const writer = openPromptWriter()
+      const writer = makePromptWriter()
       const memory = Int32Array.of(1, 2, 3, 4, 5, 6)
       writer.write('a', memory.subarray(0, 3), frame, lasts).keep()
       if (!lasts) memory[1] = 70
@@ -50,7 +50,7 @@ describe('prompt writer', () => {
 
   it('refuses a head that it has no room for', () => {
     const long = { head: `{"${'long'.repeat(9)}":[`, tail: ']}' }
-    expect(() => openPromptWriter().write('a', Int32Array.of(1), long)).toThrow('longer than 32')
+    expect(() => makePromptWriter().write('a', Int32Array.of(1), long)).toThrow('longer than 32')
   })
 
   it('[T3] writes what it was given whatever the paths were before, also when it forgets', () => {
@@ -66,7 +66,7 @@ describe('prompt writer', () => {
         fc.array(step, { maxLength: 12 }),
         fc.constantFrom(20_000, 2 ** 24),
         (steps, budget) => {
-          const writer = openPromptWriter(budget)
+          const writer = makePromptWriter(budget)
           for (const { path, keep, more, isKept } of steps) {
             const ids = Int32Array.from([...base.subarray(0, keep), ...more])
             const body = writer.write(path, ids, frame)

@@ -64,7 +64,7 @@ const leastKept = 8 * 2 ** 20
  * it is under way its path has none, and a second request of the path at that time is written from
  * scratch. @default 64 MiB
  */
-export function openPromptWriter(budget = 64 * 2 ** 20): PromptWriter {
+export function makePromptWriter(budget = 64 * 2 ** 20): PromptWriter {
   const paths = new Map<string, Written>()
   const spare: Buffer[] = []
   let size = 0

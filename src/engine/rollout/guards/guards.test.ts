@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { attemptAt, call, contextOf, openByteRenderer, script } from '../../../../test/rolling.ts'
 import type { Environment } from '../../../base/core/environment.ts'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import type { Gradable } from '../../../base/core/trajectory.ts'
 import { calculator } from '../../environments/built-in/calculator.ts'
 import { rollChain } from '../chain.ts'
@@ -21,7 +21,7 @@ async function roll(guard: string, answers: readonly string[]) {
 
 describe('guards', () => {
   it('set the reward of what they stop where they are told to', async () => {
-    const lanes = openLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
+    const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
     const { signal } = new AbortController()
     const guards = [openGuard('repetition:cycle=4,times=5,reward=-1')]
     const score = async (said: string) => {

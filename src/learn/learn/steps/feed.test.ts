@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { type Simulated, simulateTraining } from '../../../../test/simulated-training.ts'
 import type { Filter } from '../../../base/core/group.ts'
 import type { TaskId } from '../../../base/core/ids.ts'
-import { openTaskSampler } from '../../../run/tasks/sample-tasks.ts'
+import { makeTaskSampler } from '../../../run/tasks/sample-tasks.ts'
 import { readState } from '../training-state.ts'
 import { type Ledger, makeLedger } from './ledger.ts'
 import type { StepRecord } from './step-record.ts'
@@ -114,7 +114,7 @@ it('tasks whose attempts always fail outside the policy take no other task’s p
       if (isBroken(task)) throw new Error('the tool is away')
       return 0.01
     },
-    plan: { ...plan, tasks: openTaskSampler('band', tasks, 1) },
+    plan: { ...plan, tasks: makeTaskSampler('band', tasks, 1) },
   })
   const broken = learned.flat().filter(({ task }) => isBroken(task)).length
   // A tenth of the tasks; they are drawn to explore, as all others are.

@@ -1,7 +1,7 @@
 import type { Task } from '../../../base/core/environment.ts'
 import { type Group, isUseful } from '../../../base/core/group.ts'
 import { type GroupId, seatGroup } from '../../../base/core/ids.ts'
-import { type OnUpdate, openWeightsGate } from '../../../run/run/pause.ts'
+import { makeWeightsGate, type OnUpdate } from '../../../run/run/pause.ts'
 import { learningSeatsOf } from '../../../run/run/pipeline.ts'
 import { openRollPipeline, type RollParts } from '../../../run/run/roll-groups.ts'
 import type { TaskSampler } from '../../../run/tasks/sample-tasks.ts'
@@ -69,7 +69,7 @@ export interface Feed extends AsyncDisposable {
  */
 export function openFeed<Data>(parts: RollParts<Data>, options: FeedOptions<Data>): Feed {
   const { tasksPerStep, maxStaleness, lookAhead, clock, history } = options
-  const gate = openWeightsGate(options.onUpdate)
+  const gate = makeWeightsGate(options.onUpdate)
   const pace = makePace(tasksPerStep)
   const instruments = [gate.instrument, ...(parts.instruments ?? [])]
   const rolling = openRolling({ ...parts, instruments }, options, pace)

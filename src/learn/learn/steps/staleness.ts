@@ -12,7 +12,7 @@ export interface VersionHistory {
 }
 
 /** Opens a history that begins with the version training starts from. */
-export function openHistory(start: number): VersionHistory {
+export function makeHistory(start: number): VersionHistory {
   const versions = [start]
   return {
     push: version => void versions.push(version),

@@ -16,7 +16,7 @@ import {
   type TinkerSession,
   tinkerSessionOf,
 } from '../../../engine/policies/tinker/session.ts'
-import { openEstimate } from '../../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../../engine/weigh/estimate.ts'
 import { groupRows } from '../../../run/rows/row-record.ts'
 import { type RollParts, rollGroups } from '../../../run/run/roll-groups.ts'
 import { byteModel } from '../../../run/settings/model-source.ts'
@@ -65,7 +65,7 @@ async function rollFrom(session: TinkerSession, seed: number): Promise<readonly 
     environment: letters,
     policy: session.policy,
     renderer,
-    estimate: openEstimate('grpo'),
+    estimate: makeEstimate('grpo'),
     group: 6,
     limits: { turns: 1, newTokens: 12 },
     seed,
@@ -251,7 +251,7 @@ describe('training through a Tinker server', () => {
       environment: letters,
       policy,
       renderer,
-      estimate: openEstimate('grpo'),
+      estimate: makeEstimate('grpo'),
       group: 4,
       limits: { turns: 1, newTokens: 12 },
     }

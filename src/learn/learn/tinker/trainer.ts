@@ -10,7 +10,7 @@ import {
   type TinkerModel,
   unload,
 } from '../../../engine/policies/tinker/model.ts'
-import { openPasses } from '../../../engine/policies/tinker/passes.ts'
+import { makePasses } from '../../../engine/policies/tinker/passes.ts'
 import { fieldsOf, TinkerError } from '../../../engine/policies/tinker/request.ts'
 import type { TinkerSession } from '../../../engine/policies/tinker/session.ts'
 import { groupRows, type MemberRow } from '../../../run/rows/row-record.ts'
@@ -64,7 +64,7 @@ export async function openTinkerTrainer(
   const model = await createModel(session, settings, call)
   const { provenance } = session
   if (settings.provenance) provenance.keep()
-  const passes = openPasses(session)
+  const passes = makePasses(session)
   const begun = { model, version: session.version, isOffered: false }
   const state: State = { ...begun, session, settings, loss, kind, passes, provenance }
   await offer(state, call)

@@ -4,7 +4,7 @@ import type { Evaluation } from '../held-out.ts'
 export type Stopped = 'idle' | 'solved'
 
 /** Says when a training run has nothing more to learn. */
-export function openStops(patience: number, version: number) {
+export function makeStops(patience: number, version: number) {
   let idle = 0
   let last = version
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Evaluation } from '../held-out.ts'
 import { type CourseStep, courseOf } from './course.ts'
-import { isSolved, openStops, usualEvery } from './stops.ts'
+import { isSolved, makeStops, usualEvery } from './stops.ts'
 import { type Outcome, verdictOf } from './verdict.ts'
 
 const evaluation = (success: number, scored = 100): Evaluation => ({
@@ -83,7 +83,7 @@ describe('what came of a training run', () => {
 describe('a run ends before its last step', () => {
   it('if so many steps in a row left the weights alone', () => {
     const ended = (patience: number, versions: readonly number[]): readonly boolean[] => {
-      const stops = openStops(patience, 0)
+      const stops = makeStops(patience, 0)
       return versions.map(version => stops.isIdle(version))
     }
     expect(ended(2, [1, 1, 2, 2, 2])).toEqual([false, false, false, false, true])

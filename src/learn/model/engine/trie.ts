@@ -19,7 +19,7 @@ export function buildTrie(rows: readonly RowOrder[], joins: boolean): Trie {
   // Only tokens up to the last wanted one are computed.
   const counts = rows.map(({ mask }) => Math.max(mask.lastIndexOf(1), 0))
   const before = counts.reduce((sum, count) => sum + count, 0)
-  const nodes = openNodes(before)
+  const nodes = makeNodes(before)
   const paths = rows.map(({ ids }, row) => {
     let node = -1
     let isNew = !joins
@@ -33,10 +33,10 @@ export function buildTrie(rows: readonly RowOrder[], joins: boolean): Trie {
   return arrange(nodes, paths, before)
 }
 
-type Nodes = ReturnType<typeof openNodes>
+type Nodes = ReturnType<typeof makeNodes>
 
 /** Tokens as they come, with lists of what follows each. */
-function openNodes(limit: number) {
+function makeNodes(limit: number) {
   const ids = new Int32Array(limit)
   const parents = new Int32Array(limit)
   const firsts = new Int32Array(limit + 1).fill(-1)

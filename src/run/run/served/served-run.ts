@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { type Call, onAbort } from '../../../base/core/call.ts'
 import type { Group, Scored, Unscored } from '../../../base/core/group.ts'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import type { Policy } from '../../../base/core/policy.ts'
 import { absences } from '../../../base/core/process/absences.ts'
 import { type GatherHeader, gather } from '../../../engine/weigh/gather.ts'
@@ -77,7 +77,7 @@ export async function openServedRun(
   const opened = await openRollParts(environment, undefined, options)
   const parts: RollParts = { ...opened.parts, concurrency }
   const weights = makeServedWeights(parts.policy, onUpdate)
-  const member = memberOptions(parts, openLanes(laneLimits(parts)))
+  const member = memberOptions(parts, makeLanes(laneLimits(parts)))
   const retries: RunEvent[] = []
   const stop = parts.signals?.on(event => {
     const isOfServer = event.kind === 'warning' || event.kind === 'server-back'

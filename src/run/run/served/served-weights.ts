@@ -1,7 +1,7 @@
 import { aroundOnce, aroundPolicy } from '../../../base/core/around.ts'
 import type { Policy } from '../../../base/core/policy.ts'
 import type { Instrument } from '../../../engine/rollout/attempt.ts'
-import { type OnUpdate, openWeightsGate } from '../pause.ts'
+import { makeWeightsGate, type OnUpdate } from '../pause.ts'
 import { withVersions } from './with-versions.ts'
 
 /** The weights that a worker samples from, as the coordinator last announced them. */
@@ -23,7 +23,7 @@ export interface News {
 
 /** Opens the weights of a run. */
 export function makeServedWeights(policy: Policy, onUpdate: OnUpdate): ServedWeights {
-  const gate = openWeightsGate(onUpdate)
+  const gate = makeWeightsGate(onUpdate)
   let version: number | null = null
   let open: (() => void) | undefined
   const label = aroundOnce(sampling => {

@@ -19,7 +19,7 @@ export interface OutageOptions {
 export function watchOutage(options: OutageOptions): () => void {
   const { seconds, signals, halt, absences = ofThisProcess } = options
   const timers = new Map<string, NodeJS.Timeout>()
-  const tellMoved = openMoves(options)
+  const tellMoved = makeMoves(options)
   const leave = absences.on({
     away({ server, why }) {
       tellMoved(server, why)
@@ -43,11 +43,11 @@ export function watchOutage(options: OutageOptions): () => void {
 }
 
 /** Tells that a server is away, or that it is back if no reason is given, while others take its requests. */
-export function openPartMoves(
+export function makePartMoves(
   options: Pick<OutageOptions, 'signals' | 'tell'>,
 ): (server: string, why: string | undefined) => void {
   const since = new Map<string, number>()
-  const tellMoved = openMoves(options, 'the others take its requests')
+  const tellMoved = makeMoves(options, 'the others take its requests')
   return (server, why) => {
     if (why !== undefined) {
       since.set(server, performance.now())
@@ -60,7 +60,7 @@ export function openPartMoves(
   }
 }
 
-function openMoves(
+function makeMoves(
   { signals, tell }: Pick<OutageOptions, 'signals' | 'tell'>,
   meanwhile = 'nothing is begun, and no time is counted, until it answers',
 ): (server: string, why: string) => void {

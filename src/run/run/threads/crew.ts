@@ -11,7 +11,7 @@ import type {
   Work,
 } from '../elsewhere.ts'
 import { mostTries, suspectAfter } from '../served/tries.ts'
-import { openHearing } from './hearing.ts'
+import { makeHearing } from './hearing.ts'
 import { makingOf, type WeightsOrder } from './messages.ts'
 import {
   attemptsIn,
@@ -86,7 +86,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
   #pausing: Promise<unknown> | undefined
   #weights: WeightsOrder | undefined
   #failure: unknown
-  readonly #hear = openHearing(event => {
+  readonly #hear = makeHearing(event => {
     for (const listen of this.#listeners) listen(event)
   })
   #looks = 0

@@ -1,7 +1,7 @@
 import type { ServerBack, Warned } from '../../watch/events.ts'
 
 /** Tells of a server that is away, or back, once, however many threads wait for it. */
-export function openHearing(
+export function makeHearing(
   tell: (event: Warned | ServerBack) => void,
 ): (event: Warned | ServerBack) => void {
   const away = new Set<string>()

@@ -1,15 +1,15 @@
 import type { Task } from '../../../base/core/environment.ts'
 import { type Group, type GroupGlance, glanceAt, isHeldOut } from '../../../base/core/group.ts'
 import type { Tree } from '../../../base/core/tree.ts'
-import { openFrameBuffer, toJson } from '../../store/frame.ts'
-import { openGathering } from '../../store/gathering.ts'
+import { makeFrameBuffer, toJson } from '../../store/frame.ts'
+import { makeGathering } from '../../store/gathering.ts'
 import { groupRecord } from '../../store/group-record.ts'
 import type { NotedTree } from '../../store/journal-index.ts'
 import { treeAsSent } from '../../store/later-tree.ts'
 import { treeToRunFrame } from '../../store/tree-frame.ts'
 import { outcomeName, type RunEvent, type ScoreEnd } from '../../watch/events.ts'
 import { countGroup, type GroupFigures } from '../../watch/group-figures.ts'
-import { openCounter, openSlowest } from '../../watch/tallies.ts'
+import { makeCounter, makeSlowest } from '../../watch/tallies.ts'
 import { timedLine, toGroupLine, toTreeLine } from '../../watch/telemetry/event-record.ts'
 import { countTree } from '../../watch/tree-figures.ts'
 import { type ScoreRecord, toScoreRecord } from '../served/score-record.ts'
@@ -101,7 +101,7 @@ class OpenPiece {
   /** Where its frames lie among those of the batch. */
   readonly places: FramePlace[] = []
   readonly notes: NotedTree[] = []
-  readonly outcomes = openCounter()
+  readonly outcomes = makeCounter()
   readonly events: RunEvent[] = []
   readonly scores: ScoreEnd[] = []
   readonly lines: string[] = []
@@ -174,10 +174,10 @@ export interface MadePost {
 
 /** Sends what is made a few things together: each message wakes the thread that gathers. */
 export function makeMadePost(post: (batch: MadeBatch) => void): MadePost {
-  const frames = openFrameBuffer()
+  const frames = makeFrameBuffer()
   let open = new Map<number, OpenPiece>()
   let trees = 0
-  const gathering = openGathering<OpenPiece>(between, async pieces => {
+  const gathering = makeGathering<OpenPiece>(between, async pieces => {
     const batch = toBatch(pieces, frames.bytes())
     open = new Map()
     trees = 0
@@ -198,7 +198,7 @@ export function makeMadePost(post: (batch: MadeBatch) => void): MadePost {
     return { from, size: frames.add(frame) }
   }
   /** What could not be among the slowest of the run is not sent as such; held-out tasks are counted apart. */
-  const slowest = { learned: openSlowest(), heldOut: openSlowest() }
+  const slowest = { learned: makeSlowest(), heldOut: makeSlowest() }
   function count(group: Group): GroupFigures {
     const figures = countGroup(group)
     const kept = isHeldOut(group) ? slowest.heldOut : slowest.learned

@@ -43,7 +43,7 @@ export function openThreads(
     if (most < threads) {
       tell(`--threads ${threads}: ${most} at one time (--concurrency) leave room for ${most}`)
     }
-    return most < 2 ? undefined : openCrew(Math.min(threads, most), { spreading, parts, widths })
+    return most < 2 ? undefined : makeCrew(Math.min(threads, most), { spreading, parts, widths })
   }
   const memory = 1 + Math.floor(freemem() / memoryOfOne())
   const count = Math.min(most, availableParallelism(), memory, mostByItself)
@@ -54,7 +54,7 @@ export function openThreads(
   return openWhenBusy({
     hint: files.length === 0 ? undefined : hintOf(count, files[0]!),
     ...(availableParallelism() === 2 && onTwoCores),
-    open: () => openCrew(count, { spreading, parts, widths }),
+    open: () => makeCrew(count, { spreading, parts, widths }),
     tell,
   })
 }
@@ -72,7 +72,7 @@ interface Opening {
   readonly widths: Widths
 }
 
-function openCrew(count: number, { spreading, parts, widths }: Opening): Crew {
+function makeCrew(count: number, { spreading, parts, widths }: Opening): Crew {
   const { environment, options } = spreading
   const { tell = () => {} } = options
   const told = new Set<string>()

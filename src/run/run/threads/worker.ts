@@ -1,9 +1,9 @@
 // The program of a thread that makes attempts: it opens the run by the names of its parts and serves it.
 import { parentPort, workerData } from 'node:worker_threads'
 import { describeCause } from '../../../base/core/failure.ts'
-import { openLane } from '../../../base/core/lane.ts'
+import { makeLane } from '../../../base/core/lane.ts'
 import { keepSecret, withoutSecrets } from '../../../base/core/process/secrets.ts'
-import { openOutbox } from '../../../base/core/threads/outbox.ts'
+import { makeOutbox } from '../../../base/core/threads/outbox.ts'
 import { openBudget, type SpentKind } from '../budget.ts'
 import { rolloutsOf } from '../roll-groups.ts'
 import { openServedRun, type ServedRun } from '../served/served-run.ts'
@@ -18,10 +18,10 @@ import {
 
 const start = workerData as ThreadStart
 const port = parentPort!
-const send = openOutbox<FromThread>(news => port.postMessage(news))
+const send = makeOutbox<FromThread>(news => port.postMessage(news))
 const post = makeMadePost(batch => port.postMessage([batch], [batch.frames.buffer as ArrayBuffer]))
 /** A few more attempts are sent than may run at one time, so that the thread never waits for the next. */
-const lane = openLane('rollouts', rolloutsOf(start))
+const lane = makeLane('rollouts', rolloutsOf(start))
 const underWay = new Map<number, AbortController>()
 /** Orders whose result nobody waits for. */
 const withdrawn = new Set<number>()

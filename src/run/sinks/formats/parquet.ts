@@ -2,7 +2,7 @@ import type { Group } from '../../../base/core/group.ts'
 import { neutralFeatures } from '../features.ts'
 import type { Format, FormatOptions, Output } from '../format.ts'
 import { rowsFor } from '../forms.ts'
-import { openLossReport } from '../lost.ts'
+import { makeLossReport } from '../lost.ts'
 import type { Cell, Column } from '../parquet/columns.ts'
 import { openTable } from '../parquet/open-table.ts'
 import type { Table } from '../parquet/table.ts'
@@ -90,7 +90,7 @@ export function toRows(
     run,
     volatile,
     cuts,
-    lost = openLossReport(),
+    lost = makeLossReport(),
     ...options
   }: Omit<FormatOptions, 'lost'> & Partial<Pick<FormatOptions, 'lost'>>,
 ): readonly Readonly<Record<string, Cell>>[] {

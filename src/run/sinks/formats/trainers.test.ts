@@ -31,7 +31,7 @@ import type { LeafWeighting } from '../../../base/math/credit.ts'
 import { cutsOf } from '../../../engine/policies/schemes.ts'
 import { groupRows } from '../../rows/row-record.ts'
 import { type Format, type FormatOptions, RefusedError } from '../format.ts'
-import { openLossReport } from '../lost.ts'
+import { makeLossReport } from '../lost.ts'
 import { art } from './art.ts'
 import { atif } from './atif.ts'
 import { jsonl } from './jsonl.ts'
@@ -352,7 +352,7 @@ describe('[T5] trainers that take our advantages', () => {
   it('verl: says what its own grpo makes of trajectories of several rows', async () => {
     const group = chainGroup([1, 0, 0.5], { rewritten: [0] })
     const notes: string[] = []
-    const lost = { ...openLossReport(), note: (what: string) => void notes.push(what) }
+    const lost = { ...makeLossReport(), note: (what: string) => void notes.push(what) }
     await writeTo(verl, [toExport(group)], { lost })
     expect(notes.join()).toMatch(/2 rows .* counts each as an attempt.* 0\.\d{3} off on average/)
     notes.length = 0

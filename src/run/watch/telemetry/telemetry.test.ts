@@ -8,7 +8,7 @@ import { openReceiver } from '../../../../test/receiver.ts'
 import { call, openByteRenderer, script } from '../../../../test/rolling.ts'
 import { serveMetrics } from '../../../doors/door/serve-metrics.ts'
 import { calculator } from '../../../engine/environments/built-in/calculator.ts'
-import { openEstimate } from '../../../engine/weigh/estimate.ts'
+import { makeEstimate } from '../../../engine/weigh/estimate.ts'
 import { rollGroups } from '../../run/roll-groups.ts'
 import { listenAll, type RunEvent } from '../events.ts'
 import { openEventsFile } from './events-file.ts'
@@ -114,7 +114,7 @@ describe('lanes', () => {
     const delay = () => Number.POSITIVE_INFINITY
     const { policy, counts } = openCountingPolicy({ length: () => 7, delay, end })
     const stop = new AbortController()
-    const parts = { environment: calculator(), policy, renderer, estimate: openEstimate('grpo') }
+    const parts = { environment: calculator(), policy, renderer, estimate: makeEstimate('grpo') }
     const groups = rollGroups(4, {
       ...parts,
       group: 2,
@@ -160,7 +160,7 @@ describe('traces', () => {
         environment: calculator(),
         policy,
         renderer,
-        estimate: openEstimate('grpo'),
+        estimate: makeEstimate('grpo'),
         group: 1,
         listen: traces.listen,
         instruments: [traces.instrument],
@@ -248,7 +248,7 @@ it('samples are told of, and a listener that throws keeps nobody from hearing', 
     throw new Error('broken')
   }
   const listen = listenAll(broken, event => heard.push(event))
-  const parts = { environment: calculator(), policy, renderer, estimate: openEstimate('grpo') }
+  const parts = { environment: calculator(), policy, renderer, estimate: makeEstimate('grpo') }
   for await (const _ of rollGroups(3, {
     ...parts,
     group: 2,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openLanes } from '../../../base/core/lane.ts'
+import { makeLanes } from '../../../base/core/lane.ts'
 import { replyOf, type ScriptedCall } from '../../../engine/environments/reply.ts'
 import { readTools } from '../../../engine/environments/tools/run-calls.ts'
 import { findWalls } from '../../sandboxes/walls.ts'
@@ -8,7 +8,7 @@ import { localWorkspaces } from '../local.ts'
 import { workspaceTools } from './tools.ts'
 
 const { signal } = new AbortController()
-const lanes = openLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
+const lanes = makeLanes({ policy: 8, tools: 8, environment: 8, reward: 8 })
 
 /** What the calls of one turn give, in a workspace of their own. */
 async function run(...calls: readonly ScriptedCall[]) {

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { NumberMap } from '../../../../base/core/process/number-map.ts'
-import { openOutbox } from '../../../../base/core/threads/outbox.ts'
+import { makeOutbox } from '../../../../base/core/threads/outbox.ts'
 import { packAnswer, readAnswer } from '../../servers/answer-reading.ts'
 import { openServer, type Server } from '../../servers/server.ts'
 import type { Exchange } from '../exchange.ts'
@@ -8,7 +8,7 @@ import { type FromThread, type StartOrder, type ToThread, toPlain } from './mess
 
 const servers = new Map<number, Server>()
 const exchanges = new NumberMap<Exchange>()
-const send = openOutbox<FromThread>(news => parentPort?.postMessage(news))
+const send = makeOutbox<FromThread>(news => parentPort?.postMessage(news))
 
 async function start(order: StartOrder): Promise<void> {
   const [id, number, path, headers, deadlineSeconds, body, from, to, streams, kind, width] = order
