@@ -15,6 +15,7 @@ import { Evaluations } from '../parts/evaluations.tsx'
 import { Bars, Figure, Figures } from '../parts/figure.tsx'
 import { Json } from '../parts/json.tsx'
 import { Empty, Show } from '../parts/states.tsx'
+import { isWide } from '../parts/theme.tsx'
 import { Workers } from '../parts/workers.tsx'
 
 /** The results of a run so far. */
@@ -27,6 +28,7 @@ export function RunPage({ name }: { name: string }) {
         {value => (
           <>
             <Heading run={value} />
+            <Verdict run={value} />
             <Alarms run={value} />
             <Show of={curves} what="curves">
               {drawn => <Evaluations points={drawn.evaluations} run={name} />}
@@ -45,13 +47,12 @@ export function RunPage({ name }: { name: string }) {
 }
 
 function Heading({ run }: { run: RunAnswer }) {
-  const { config } = run
-  const said = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : String(value))
+  const { environment, policy, config } = run
   const parts = [
-    config.environment !== undefined && said(config.environment),
-    config.policy !== undefined && formatPolicy(said(config.policy)),
-    config.strategy !== undefined && said(config.strategy),
-  ].filter(part => part !== false)
+    environment,
+    policy === undefined ? undefined : formatPolicy(policy),
+    config.strategy === undefined ? undefined : String(config.strategy),
+  ].filter(part => part !== undefined)
   return (
     <header class="title">
       <h1>{run.name}</h1>
@@ -77,7 +78,8 @@ function Heading({ run }: { run: RunAnswer }) {
 /** What is wrong, on top, with what to do. */
 function Alarms({ run }: { run: RunAnswer }) {
   const { damage } = run.progress
-  if (run.warnings.length === 0 && damage === undefined) return null
+  const failures = Object.entries(run.sums.failures)
+  if (run.warnings.length === 0 && failures.length === 0 && damage === undefined) return null
   return (
     <section class="alarms" aria-label="Warnings">
       {damage !== undefined && (
@@ -87,9 +89,40 @@ function Alarms({ run }: { run: RunAnswer }) {
           <p class="muted">What came before the damage is shown here.</p>
         </article>
       )}
+      <Failures failures={failures} of={run.sums.trajectories} />
       <Warnings alarms={bySentinel(run.warnings)} />
     </section>
   )
+}
+
+const mostFailures = 5
+
+/** How many attempts failed, and the most frequent reasons. */
+function Failures({ failures, of }: { failures: readonly [string, number][]; of: number }) {
+  if (failures.length === 0) return null
+  const failed = failures.reduce((sum, [, count]) => sum + count, 0)
+  const more = failures.length - mostFailures
+  return (
+    <article>
+      <h2>
+        {formatCount(failed)} of {formatCount(of)} trajectories failed
+      </h2>
+      {failures.slice(0, mostFailures).map(([reason, count]) => (
+        <p key={reason}>
+          {capital(reason)} <span class="muted">({formatCount(count)} times)</span>
+        </p>
+      ))}
+      {more > 0 && <p class="muted">{more} other reasons</p>}
+      <p class="muted">What failed has no reward, and nothing is learned from it.</p>
+    </article>
+  )
+}
+
+/** What the report says came of it. */
+function Verdict({ run }: { run: RunAnswer }) {
+  if (!run.verdict) return null
+  const { isGood, text } = run.verdict
+  return <p class={isGood ? 'verdict good' : 'verdict'}>{text}</p>
 }
 
 /** A few warnings are shown in full; many are listed in lines that open. */
@@ -244,7 +277,7 @@ function Details({ run }: { run: RunAnswer }) {
         ))}
       </div>
       <div class="columns wide">
-        <Settings title="Settings" values={run.config} />
+        <Settings title="Settings" values={run.config} isOpen={isWide()} />
         <Settings
           title="Versions"
           values={{
@@ -265,10 +298,20 @@ function Details({ run }: { run: RunAnswer }) {
   )
 }
 
-function Settings({ title, values }: { title: string; values: Readonly<Record<string, unknown>> }) {
+function Settings({
+  title,
+  values,
+  isOpen = true,
+}: {
+  title: string
+  values: Readonly<Record<string, unknown>>
+  isOpen?: boolean
+}) {
   return (
-    <section>
-      <h2 class="section">{title}</h2>
+    <details class="section" open={isOpen}>
+      <summary>
+        <h2>{title}</h2>
+      </summary>
       <dl class="settings">
         {Object.entries(values).map(([name, value]) => (
           <div key={name}>
@@ -277,6 +320,6 @@ function Settings({ title, values }: { title: string; values: Readonly<Record<st
           </div>
         ))}
       </dl>
-    </section>
+    </details>
   )
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { RunEntry } from '../../src/doors/view/answers.ts'
-import { formatDate } from '../data/format.ts'
+import { formatCount, formatDate, formatPolicy, formatShare } from '../data/format.ts'
 import { goTo, hrefTo } from '../data/route.ts'
 import { useSource } from '../data/use-data.ts'
 import { openFile } from '../parts/drop-zone.tsx'
@@ -18,6 +18,7 @@ export function RunsPage({ runs, isLoaded }: { runs: readonly RunEntry[]; isLoad
         <Waiting what="runs" />
       </div>
     )
+  const newestFirst = runs.toSorted((a, b) => (b.started ?? '').localeCompare(a.started ?? ''))
   return (
     <div class="page narrow">
       <h1>Runs</h1>
@@ -28,7 +29,7 @@ export function RunsPage({ runs, isLoaded }: { runs: readonly RunEntry[]; isLoad
         </p>
       ) : (
         <ul class="runs">
-          {runs.map(run => (
+          {newestFirst.map(run => (
             <RunLine key={run.name} run={run} />
           ))}
         </ul>
@@ -50,13 +51,47 @@ function RunLine({ run }: { run: RunEntry }) {
   return (
     <li>
       <a href={hrefTo(['run', run.name])}>
-        <strong>{run.name}</strong>
-        <span class="muted">
-          {run.kind}, {run.status} · {formatDate(run.started)}
+        <span>
+          <strong>{run.name}</strong>
+          <small>{run.origin.endsWith(run.name) ? '' : run.origin}</small>
         </span>
-        <span class="muted">{run.origin}</span>
+        <span>
+          {run.environment ?? '–'}
+          <small>{run.policy === undefined ? '' : formatPolicy(run.policy)}</small>
+        </span>
+        <span>
+          <Result run={run} />
+        </span>
+        <span class="when">
+          {run.kind}, {run.status}
+          <small>{formatDate(run.started)}</small>
+        </span>
       </a>
     </li>
+  )
+}
+
+/** Success, and its change by training; what failed is said first. */
+function Result({ run: { result, status } }: { run: RunEntry }) {
+  if (!result) return <span class="muted">{status === 'running' ? 'under way' : 'no result'}</span>
+  const { before, success, failed, trajectories } = result
+  const isWorse = before !== null && success !== null && success < before
+  return (
+    <>
+      {success === null ? (
+        <span class="muted">nothing scored</span>
+      ) : (
+        <b class={isWorse ? 'bad' : ''}>
+          {before !== null && `${formatShare(before)} → `}
+          {formatShare(success)}
+        </b>
+      )}
+      {failed > 0 && (
+        <small class="bad">
+          {formatCount(failed)} of {formatCount(trajectories)} failed
+        </small>
+      )}
+    </>
   )
 }
 

@@ -11,7 +11,7 @@ import { goTo, hrefTo } from '../data/route.ts'
 import { useData } from '../data/use-data.ts'
 import { Crumbs } from '../parts/crumbs.tsx'
 import { Show } from '../parts/states.tsx'
-import { layoutTree } from '../parts/tree-layout.ts'
+import { endingNumber, endingsInOrder, layoutTree, type TreeLayout } from '../parts/tree-layout.ts'
 import { TreePicture } from '../parts/tree-picture.tsx'
 import { Visible } from '../parts/visible.tsx'
 
@@ -37,6 +37,7 @@ function TreeView({ name, tree, params }: { name: string; tree: TreeAnswer; para
     goTo(hrefTo(['run', name, 'tree'], { ...params, ending: index }), { replace: true })
   const chosen = tree.endings[ending]
   const rewrites = tree.nodes.filter(node => node.rewrite)
+  const layout = layoutTree(tree)
   return (
     <>
       <Crumbs run={name} group={tree.group} here={`tree ${tree.id.split('/').at(-1)}`} />
@@ -51,14 +52,14 @@ function TreeView({ name, tree, params }: { name: string; tree: TreeAnswer; para
       </header>
       <TreePicture
         tree={tree}
-        layout={layoutTree(tree)}
+        layout={layout}
         ending={ending}
         pointed={pointed}
         onPoint={setPointed}
         onChoose={choose}
       />
       <div class="tree-below">
-        <Endings tree={tree} ending={ending} onChoose={choose} />
+        <Endings tree={tree} layout={layout} ending={ending} onChoose={choose} />
         <section aria-label="The chosen path">
           {pointed !== undefined ? (
             <NodeNote node={tree.nodes.find(each => each.node === pointed)!} tree={tree} />
@@ -76,12 +77,15 @@ function counted(count: number, name: string): string {
   return count === 1 ? `1 ${name}` : `${formatCount(count)} ${name}s`
 }
 
+/** The endings in the order in which the picture shows them. */
 function Endings({
   tree,
+  layout,
   ending,
   onChoose,
 }: {
   tree: TreeAnswer
+  layout: TreeLayout
   ending: number
   onChoose: (index: number) => void
 }) {
@@ -106,7 +110,7 @@ function Endings({
           </tr>
         </thead>
         <tbody>
-          {tree.endings.map((each, index) => (
+          {endingsInOrder(tree, layout).map(({ each, index }) => (
             <tr key={each.id} class={index === ending ? 'here' : ''}>
               <td>
                 <button
@@ -115,7 +119,7 @@ function Endings({
                   aria-pressed={index === ending}
                   onClick={() => onChoose(index)}
                 >
-                  {each.id.split('/').at(-1)}
+                  {endingNumber(each)}
                 </button>
               </td>
               <td class="number">{formatFixed(each.reward?.total ?? null)}</td>
@@ -139,7 +143,7 @@ function Path({ name, tree, index }: { name: string; tree: TreeAnswer; index: nu
   return (
     <>
       <h2 class="section">
-        Path to ending {ending.id.split('/').at(-1)}{' '}
+        Path to ending {endingNumber(ending)}{' '}
         <a class="small" href={hrefTo(['run', name, 'trajectory'], { id: ending.id })}>
           read it as a conversation
         </a>

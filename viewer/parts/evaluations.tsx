@@ -20,7 +20,7 @@ export function Evaluations({ points, run }: { points: readonly EvaluationPoint[
             <span class="arrow" aria-hidden="true">
               →
             </span>
-            <Level point={after} label={`after step ${after.step}`} isStrong />
+            <Level point={after} label={`after step ${after.step}`} tone={toneOf(before, after)} />
           </>
         )}
         <Ladder points={points} />
@@ -43,17 +43,25 @@ export function Evaluations({ points, run }: { points: readonly EvaluationPoint[
   )
 }
 
+type Tone = 'risen' | 'fallen' | 'even'
+
+/** Whether success has risen or fallen by more than chance does. */
+function toneOf(before: EvaluationPoint, { success }: EvaluationPoint): Tone {
+  if (success > before.high) return 'risen'
+  return success < before.low ? 'fallen' : 'even'
+}
+
 function Level({
   point,
   label,
-  isStrong = false,
+  tone = 'even',
 }: {
   point: EvaluationPoint
   label: string
-  isStrong?: boolean
+  tone?: Tone
 }) {
   return (
-    <div class={isStrong ? 'level strong' : 'level'}>
+    <div class={`level ${tone}`}>
       <b>{formatShare(point.success)}</b>
       <small>
         {label}, 95 % between {formatShare(point.low)} and {formatShare(point.high)}

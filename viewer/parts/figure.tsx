@@ -38,7 +38,7 @@ export function Bars({
   return (
     <dl class="bars">
       {items.map(([name, value]) => (
-        <div key={name}>
+        <div key={name} class={/^(?:failed|aborted) /.test(name) ? 'failure' : ''}>
           <dt title={name}>{name}</dt>
           <dd>
             <span class="track" aria-hidden="true">

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Facet, Facets } from '../../src/doors/view/answers.ts'
 import { type GroupQuery, plainQuery } from '../../src/doors/view/query.ts'
 import { formatCount } from '../data/format.ts'
+import { isWide } from './theme.tsx'
 
 interface FiltersProps {
   readonly query: GroupQuery
@@ -22,15 +23,18 @@ export function GroupFilters({ query, facets, onChange }: FiltersProps) {
   const { sort, isDescending } = query
   const isNarrowed = Object.keys(query).length > 2
   return (
-    <search class="filters">
-      <Fields query={query} facets={facets} set={set} />
-      <Choices query={query} facets={facets} set={set} />
-      {isNarrowed && (
-        <button type="button" onClick={() => onChange({ ...plainQuery, sort, isDescending })}>
-          Clear
-        </button>
-      )}
-    </search>
+    <details class="narrowing" open={isWide() || isNarrowed}>
+      <summary>Narrow down</summary>
+      <search class="filters">
+        <Fields query={query} facets={facets} set={set} />
+        <Choices query={query} facets={facets} set={set} />
+        {isNarrowed && (
+          <button type="button" onClick={() => onChange({ ...plainQuery, sort, isDescending })}>
+            Clear
+          </button>
+        )}
+      </search>
+    </details>
   )
 }
 

@@ -49,3 +49,8 @@ export function ThemeButton() {
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
 }
+
+/** Whether there is room for what a telephone shows folded; the width is the one of the style sheet. */
+export function isWide(): boolean {
+  return matchMedia('(min-width: 901px)').matches
+}

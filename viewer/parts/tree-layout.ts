@@ -50,3 +50,17 @@ export function layoutTree(tree: TreeAnswer): TreeLayout {
   )
   return { placed, columns: Math.max(0, ...depth.values()) + 1, lanes: Math.max(1, lanes) }
 }
+
+/** The number of an ending in its tree. */
+export function endingNumber({ id }: TreeAnswer['endings'][number]): string {
+  return id.split('/').at(-1)!
+}
+
+/** The endings from the uppermost lane to the lowest, each with its index. */
+export function endingsInOrder({ endings }: TreeAnswer, { placed }: TreeLayout) {
+  const laneOf = (index: number): number =>
+    placed.get(endings[index]!.end[0])?.lane ?? endings.length
+  return endings
+    .map((each, index) => ({ each, index }))
+    .sort((one, other) => laneOf(one.index) - laneOf(other.index))
+}

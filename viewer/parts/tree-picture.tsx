@@ -1,6 +1,6 @@
 import type { TreeAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import { formatFixed, formatSigned } from '../data/format.ts'
-import type { Placed, TreeLayout } from './tree-layout.ts'
+import { endingNumber, type Placed, type TreeLayout } from './tree-layout.ts'
 
 interface PictureProps {
   readonly tree: TreeAnswer
@@ -14,9 +14,13 @@ interface PictureProps {
 const lane = 34
 const margin = { left: 8, right: 150, top: 16 }
 
+/** Pixels that the page leaves free at its sides. */
+const pageMargin = 64
+
 /** The tree drawn from left to right; the chosen path is highlighted. */
 export function TreePicture({ tree, layout, ending, pointed, onPoint, onChoose }: PictureProps) {
-  const column = Math.max(22, Math.min(92, 900 / Math.max(1, layout.columns)))
+  const room = Math.min(900, innerWidth - margin.left - margin.right - pageMargin)
+  const column = Math.max(22, Math.min(92, room / Math.max(1, layout.columns)))
   const width = margin.left + layout.columns * column + margin.right
   const height = layout.lanes * lane + margin.top * 2
   const x = (each: Placed): number => margin.left + each.x * column
@@ -70,7 +74,10 @@ export function TreePicture({ tree, layout, ending, pointed, onPoint, onChoose }
               y={y(place) + 4}
               onClick={() => onChoose(index)}
             >
-              {each.reward ? formatFixed(each.reward.total) : each.outcome.kind}
+              <tspan class="ending-number">{endingNumber(each)}</tspan>
+              <tspan dx="8">
+                {each.reward ? formatFixed(each.reward.total) : each.outcome.kind}
+              </tspan>
               <tspan class="advantage" dx="8">
                 {each.advantage === null ? '' : formatSigned(each.advantage)}
               </tspan>
@@ -94,7 +101,9 @@ export function TreePicture({ tree, layout, ending, pointed, onPoint, onChoose }
         <li>
           <i class="mark-rewrite" />a rewrite begins
         </li>
-        <li class="muted">dashed: replaced by a rewrite · at the ends: reward, advantage</li>
+        <li class="muted">
+          dashed: replaced by a rewrite · at the ends: number, reward, advantage
+        </li>
       </ul>
     </div>
   )

@@ -11,10 +11,30 @@ export interface RunEntry {
   readonly kind: string
   readonly status: 'running' | 'stopped' | 'interrupted' | 'finished' | 'unreadable'
   readonly started?: string
+  readonly environment?: string
+  readonly policy?: string
+  readonly result?: RunResult
   /** Where it came from: a folder, a dropped file, a fork of another run. */
   readonly origin: string
   /** Why it cannot be read, if it cannot. */
   readonly problem?: string
+}
+
+/** What came of a run, as its report says. */
+export interface RunResult {
+  /** Success before training, if it trained. */
+  readonly before: number | null
+  /** `null` if nothing was scored. */
+  readonly success: number | null
+  /** Trajectories that failed or were aborted, of all. */
+  readonly failed: number
+  readonly trajectories: number
+}
+
+/** What happened in a training run and why, in the words of its report. */
+export interface VerdictAnswer {
+  readonly isGood: boolean
+  readonly text: string
 }
 
 /** How much of a run has been looked through so far. */
@@ -105,6 +125,7 @@ export interface RunAnswer extends RunEntry {
   readonly versions: Readonly<Record<string, string>>
   readonly successAt: number
   readonly warnings: readonly Warning[]
+  readonly verdict?: VerdictAnswer
   /** Who makes its attempts, if a cluster does. */
   readonly workers: readonly WorkerRow[]
   /** The contents of `report.json`; null while the run goes on. */
@@ -134,6 +155,8 @@ export interface RunSums {
   readonly cached: number
   readonly seconds: Volatile['seconds']
   readonly outcomes: Readonly<Record<string, number>>
+  /** How trajectories failed or were aborted, in words. */
+  readonly failures: Readonly<Record<string, number>>
   readonly filters: Readonly<Record<string, number>>
   /** Mean reward of each seat, if attempts have several. */
   readonly seats: Readonly<Record<string, number>>

@@ -155,9 +155,13 @@ function by(value: (row: GroupRow) => number | null): Compare {
   }
 }
 
+/** What was rolled to learn from comes before what was measured. */
 function byOrder(a: GroupRow, b: GroupRow): number {
   return (
-    (a.step ?? 0) - (b.step ?? 0) || a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+    Number(a.isEvaluation) - Number(b.isEvaluation) ||
+    (a.step ?? 0) - (b.step ?? 0) ||
+    a.order - b.order ||
+    (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
   )
 }
 

@@ -48,6 +48,11 @@ function foldersIn(folder: string): readonly string[] {
   }
 }
 
+/** A setting as a line of text. */
+export function wordsOf(value: Json): string {
+  return Array.isArray(value) ? value.join(', ') : String(value)
+}
+
 /** Whether a piece of JSON has fields. */
 export function isRecord(value: Json): value is { readonly [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -9,10 +9,12 @@ import {
 } from '../../run/store/run-folder.ts'
 import { curvesOf, type Metrics, type Pace } from './answer/curves.ts'
 import { partingOf } from './answer/parting.ts'
+import { reportedSuccess, resultOf, verdictAnswer } from './answer/result.ts'
 import { sumsOf } from './answer/sums.ts'
 import { type TokenQuery, tokenPage } from './answer/token-answer.ts'
 import { creditsOf, trajectoryAnswer } from './answer/trajectory-answer.ts'
 import { treeAnswer } from './answer/tree-answer.ts'
+import { makeWarnings } from './answer/warnings.ts'
 import { makeCrew } from './answer/workers.ts'
 import type {
   Curves,
@@ -22,7 +24,7 @@ import type {
   Progress,
   RunAnswer,
   RunEntry,
-  Warning,
+  RunSums,
 } from './answers.ts'
 import type { TreeFacts } from './index/facts.ts'
 import { RunIndex } from './index/run-index.ts'
@@ -36,7 +38,7 @@ import {
 } from './index/stored-group.ts'
 import { Tail } from './index/tail.ts'
 import { facetsOf, type GroupQuery, queryGroups } from './query.ts'
-import { isRecord, policiesOf, readReport, readWholeManifest, shownFolder } from './run-files.ts'
+import { policiesOf, readReport, readWholeManifest, shownFolder, wordsOf } from './run-files.ts'
 import { openRunModel, type RunModel } from './run-model.ts'
 import type { PartingAnswer, TokenPage, TrajectoryAnswer, TreeAnswer } from './trajectory-shapes.ts'
 
@@ -66,13 +68,14 @@ export class ViewedRun implements AsyncDisposable {
   readonly #metricsTail: Tail
   readonly #eventsTail: Tail
   readonly #metrics = new Map<number, Metrics>()
-  readonly #warnings: Warning[] = []
+  readonly #warnings = makeWarnings()
   readonly #crew = makeCrew()
   readonly #pace = new Map<number, number>()
   readonly #closing = new AbortController()
   #begun: number | undefined
   #manifest: RunManifest
   #standing: RunStanding
+  #report: Json = null
   #model: Promise<RunModel> | undefined
   #looking: Promise<void> | undefined
   #refreshing: Promise<void> | undefined
@@ -101,15 +104,21 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   get entry(): RunEntry {
-    const { kind, started } = this.#manifest
+    const { kind, started, config } = this.#manifest
     const { origin } = this.#options
-    return { name: this.name, kind, status: this.#standing, started, origin }
+    const result = resultOf(this.#report)
+    return {
+      ...{ name: this.name, kind, status: this.#standing, started, origin },
+      ...(config.environment !== undefined && { environment: wordsOf(config.environment) }),
+      ...(config.policy !== undefined && { policy: wordsOf(config.policy) }),
+      ...(result && { result }),
+    }
   }
 
   /** Rises whenever something was added. */
   get version(): number {
     return (
-      this.#index.progress.version + this.#metrics.size + this.#warnings.length + this.#crew.reports
+      this.#index.progress.version + this.#metrics.size + this.#warnings.count + this.#crew.reports
     )
   }
 
@@ -125,6 +134,7 @@ export class ViewedRun implements AsyncDisposable {
   async #readOn(): Promise<void> {
     this.#manifest = await readWholeManifest(this.folder).catch(() => this.#manifest)
     this.#standing = await standingOf(this.folder, this.#manifest).catch(() => this.#standing)
+    this.#report = this.#standing === 'running' ? null : await readReport(this.folder)
     await this.#index.refresh()
     for await (const line of this.#metricsTail.lines()) this.#addMetrics(line)
     for await (const line of this.#eventsTail.lines()) this.#addEvent(line)
@@ -141,7 +151,8 @@ export class ViewedRun implements AsyncDisposable {
   async answer(canTry: boolean): Promise<RunAnswer> {
     const { config, versions, finished, reason, directory } = this.#manifest
     const { model } = await this.#openModel()
-    const report = await readReport(this.folder)
+    const report = this.#report
+    const verdict = verdictAnswer(report)
     return {
       ...this.entry,
       folder: shownFolder(this.folder),
@@ -151,10 +162,11 @@ export class ViewedRun implements AsyncDisposable {
       config,
       versions,
       successAt: this.successAt,
-      warnings: this.#allWarnings(report),
+      warnings: this.#warnings.all(report),
+      ...(verdict && { verdict }),
       workers: this.#crew.rows(report),
       report,
-      sums: sumsOf(this.rows(), { treesOf: this.#treesOf, successAt: this.successAt }),
+      sums: this.#sums(),
       model,
       policies: policiesOf(this.folder, this.#manifest),
       canTry: canTry && config.environment !== undefined && directory !== undefined,
@@ -166,6 +178,15 @@ export class ViewedRun implements AsyncDisposable {
     const { progress, end } = this.#index
     const cut = cutAt(this.folder, this.#manifest, end)
     return cut ? { damage: cut.message, ...progress } : progress
+  }
+
+  #sums(): RunSums {
+    const sums = sumsOf(this.rows(), {
+      treesOf: this.#treesOf,
+      unscoredOf: group => this.#index.group(group)?.unscored ?? [],
+      successAt: this.successAt,
+    })
+    return { ...sums, success: reportedSuccess(this.#report) ?? sums.success }
   }
 
   get successAt(): number {
@@ -326,7 +347,7 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   #addEvent(line: string): void {
-    if (!/"(?:tree-end|warning|workers)"/.test(line)) return
+    if (!/"(?:tree-end|warning|workers|server-back)"/.test(line)) return
     const event = parseLine(line)
     if (!event || typeof event.time !== 'string') return
     const second = Math.floor(Date.parse(event.time) / 1000)
@@ -335,39 +356,7 @@ export class ViewedRun implements AsyncDisposable {
       const at = second - this.#begun
       this.#pace.set(at, (this.#pace.get(at) ?? 0) + event.sampled)
     } else if (event.kind === 'workers') this.#crew.hear(event)
-    else if (event.kind === 'server-back')
-      this.#noteBack(String(event.server), Number(event.seconds))
-    else if (event.kind === 'warning') {
-      const { sentinel, message, likely, time } = event
-      this.#warnings.push({
-        sentinel: String(sentinel),
-        message: String(message),
-        likely: String(likely),
-        time,
-      })
-    }
-  }
-
-  /** The warning that a server is away becomes one that it was. */
-  #noteBack(server: string, seconds: number): void {
-    const at = this.#warnings.findLastIndex(
-      ({ sentinel, message }) =>
-        sentinel === 'server-away' && message.startsWith(`${server} is away`),
-    )
-    const warning = this.#warnings[at]
-    if (!warning) return
-    const message = `${server} was away for ${Math.round(seconds)} s`
-    this.#warnings[at] = { ...warning, message }
-  }
-
-  /** Warnings from events, and those that only the report has. */
-  #allWarnings(report: Json): readonly Warning[] {
-    const kept =
-      isRecord(report) && Array.isArray(report.warnings)
-        ? (report.warnings.filter(isRecord) as unknown as Warning[])
-        : []
-    const known = new Set(this.#warnings.map(({ sentinel }) => sentinel))
-    return [...this.#warnings, ...kept.filter(({ sentinel }) => !known.has(sentinel))]
+    else this.#warnings.hear(event)
   }
 }
 

@@ -1,23 +1,32 @@
+import { describeOutcome } from '../../../base/core/outcome.ts'
 import { succeeds } from '../../../base/math/attempts.ts'
 import { clusteredInterval } from '../../../base/math/bounds/clustered.ts'
 import { mean } from '../../../base/math/statistics.ts'
+import type { GroupRecord } from '../../../run/store/group-record.ts'
 import type { GroupRow, RunSums } from '../answers.ts'
-import type { Facts, TreeFacts } from '../index/facts.ts'
+import { type Facts, outcomeLabel, type TreeFacts } from '../index/facts.ts'
 import { isOfAnother } from './comparison.ts'
+
+/** Where the sums of a run come from, besides its rows. */
+export interface SumSource {
+  readonly treesOf: (group: string) => readonly TreeFacts[]
+  readonly unscoredOf: (group: string) => GroupRecord['unscored']
+  readonly successAt: number
+}
 
 /** Adds up a run's groups; evaluations are left out, and of what others played only its seats are told. */
 export function sumsOf(
   rows: readonly GroupRow[],
-  {
-    treesOf,
-    successAt,
-  }: { readonly treesOf: (group: string) => readonly TreeFacts[]; readonly successAt: number },
+  { treesOf, unscoredOf, successAt }: SumSource,
 ): RunSums {
   const all = rows.filter(row => !row.isEvaluation)
   const rolled = all.filter(row => !isOfAnother(row))
   const rewards = rolled.flatMap(row => row.rewards)
   const compared = rolled.filter(row => row.rewards.length > 1)
   const trees = rolled.flatMap(({ id }) => treesOf(id))
+  const unscored = rolled.flatMap(({ id }) => unscoredOf(id))
+  // A reward may have failed after its trajectory had completed: the record knows.
+  const ended = new Map(unscored.map(each => [each.trajectory as string, each.outcome]))
   const facts = trees.flatMap(({ trajectories }) => [...trajectories.values()])
   const sum = (value: (facts: Facts) => number): number =>
     facts.reduce((total, each) => total + value(each), 0)
@@ -48,7 +57,11 @@ export function sumsOf(
       environment: sum(({ seconds }) => seconds.environment),
       reward: sum(({ seconds }) => seconds.reward),
     },
-    outcomes: countsOf(facts, ({ outcome }) => [outcome]),
+    outcomes: countsOf(
+      trees.flatMap(({ trajectories }) => [...trajectories]),
+      ([id, { outcome }]) => [ended.has(id) ? outcomeLabel(ended.get(id)!) : outcome],
+    ),
+    failures: countsOf(unscored, ({ outcome }) => [describeOutcome(outcome)]),
     seats: seatsOf(all),
     filters: countsOf(all, ({ reasons }) => reasons),
     tools: toolsOf(facts),

@@ -65,6 +65,11 @@ describe('what came of a training run', () => {
     ],
     ['no-contrast', run({ course: course({ trainedRows: 0 }, { trainedRows: 0 }) }), /No contrast/],
     ['fell-apart', run({ course: course({}, { entropy: 2 }) }), /from 0.40 to 2.00 nats/],
+    [
+      'fell-apart',
+      run({ course: course({}, { trainedRows: 0 }), after: evaluation(0) }),
+      /went from 30.0 % to 0.0 %. The steps were too large. The best weights are those of step 0/,
+    ],
     ['collapsed', run({ course: course({}, { entropy: 0.01 }) }), /certain before it was good/],
     ['timid', run({ course: course({ kl: 1e-5 }, { kl: 1e-5 }) }), /steps were too small/],
     ['too-few-steps', run({ course: course({}, { success: 0.4 }), tries: 1 }), /Too early/],

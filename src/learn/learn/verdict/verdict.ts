@@ -147,16 +147,26 @@ const noContrast: Find = ({ course }) =>
       }
     : undefined
 
-const fellApart: Find = ({ course: { entropy, success } }) =>
-  entropy && entropy.last > entropy.first + 0.5 && entropy.last > 2 * entropy.first
-    ? {
-        finding: 'fell-apart',
-        text:
-          `The policy fell apart: its entropy rose from ${entropy.first.toFixed(2)} to ${entropy.last.toFixed(2)} nats per token ` +
-          `and success went from ${percent(success.first)} to ${percent(success.last)}. The steps were too large.`,
-        remedy: { kind: 'rate', factor: 1 / 4 },
-      }
-    : undefined
+/** Whether the model at the end is worse than the start by more than chance. */
+const hasFallen = ({ before, after }: Outcome): boolean =>
+  after.success < before.interval.low && before.success - after.success >= clear
+
+const fellApart: Find = outcome => {
+  const { before, after, best, course } = outcome
+  const { entropy } = course
+  const rose = entropy && entropy.last > entropy.first + 0.5 && entropy.last > 2 * entropy.first
+  if (!rose && !hasFallen(outcome)) return undefined
+  return {
+    finding: 'fell-apart',
+    text:
+      `The policy fell apart: success on held-out tasks went from ${percent(before.success)} to ${percent(after.success)}` +
+      (rose
+        ? `, and its entropy rose from ${entropy.first.toFixed(2)} to ${entropy.last.toFixed(2)} nats per token`
+        : '') +
+      `. The steps were too large. The best weights are those of step ${best.step}.`,
+    remedy: { kind: 'rate', factor: 1 / 4 },
+  }
+}
 
 const collapsed: Find = ({ course: { entropy, success } }) =>
   entropy && entropy.last < 0.05 && entropy.last < entropy.first / 5 && success.last < 0.9
@@ -179,12 +189,14 @@ const timid: Find = ({ course: { kl, success }, course }) =>
     : undefined
 
 const tooFewSteps: Find = outcome =>
-  rise(outcome.course.success) >= clear || rise(outcome.course.reward) >= clear
+  rise(outcome.course.success) >= clear ||
+  rise(outcome.course.reward) >= clear ||
+  outcome.best.success - outcome.before.success >= clear
     ? {
         finding: 'too-few-steps',
         text:
           `Too early to tell: success of the attempts went from ${percent(outcome.course.success.first)} to ${percent(outcome.course.success.last)}, ` +
-          `but ${heldOutWords(outcome)}, which chance could do too.`,
+          `and ${heldOutWords(outcome)}, which chance could do too.`,
         remedy: { kind: 'more-steps' },
       }
     : undefined
@@ -194,9 +206,9 @@ const findings: readonly Find[] = [
   byHeart,
   learned,
   neverSolved,
-  noContrast,
-  fellApart,
   collapsed,
+  fellApart,
+  noContrast,
   timid,
   tooFewSteps,
 ]
