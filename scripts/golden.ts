@@ -29,14 +29,15 @@ const templates = [
   '../shared/data/chat-templates',
 ].find(folder => folder !== undefined && existsSync(folder))
 const wanted = values.only?.split(',')
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+const beginsSo = (name: string, prefix: string): boolean =>
+  name.split('/').some(part => part.startsWith(prefix))
+const found = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.jsonl.gz') || name.endsWith('.json'))
   // Read with the rows that they belong to.
   .filter(name => !name.endsWith('processor_config.json'))
-  .filter(
-    name => !wanted || wanted.some(prefix => name.split('/').some(part => part.startsWith(prefix))),
-  )
   .sort()
+const files = found.filter(name => !wanted || wanted.some(prefix => beginsSo(name, prefix)))
+const missing = (wanted ?? []).filter(prefix => !files.some(name => beginsSo(name, prefix)))
 
 let passed = 0
 let failed = 0
@@ -63,10 +64,6 @@ for (const name of files) {
   failed += result.failures.length
 }
 console.log(`${passed} passed, ${failed} failed`)
-if (passed + failed === 0)
-  console.error(
-    wanted
-      ? `no row was compared: no file of ${root} begins with ${wanted.join(' or ')}, or what it needs is missing`
-      : `no row was compared in ${root}`,
-  )
-process.exit(failed > 0 || passed === 0 ? 1 : 0)
+for (const prefix of missing) console.error(`no file of ${root} begins with "${prefix}"`)
+if (passed + failed === 0) console.error(`no row was compared in ${root}`)
+process.exit(failed > 0 || passed === 0 || missing.length > 0 ? 1 : 0)

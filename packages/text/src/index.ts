@@ -3,6 +3,8 @@ export {
   type CallAttempt,
   type Content,
   type ContentPart,
+  type ImagePart,
+  imagesIn,
   type Message,
   type Reply,
   type ToolCall,
@@ -10,4 +12,11 @@ export {
   type ToolMessage,
   textOf,
 } from './message.ts'
-export type { Bridge, History, Renderer, TurnPiece } from './renderer.ts'
+export type {
+  Bridge,
+  History,
+  ImageRange,
+  Renderer,
+  RendererImages,
+  TurnPiece,
+} from './renderer.ts'

@@ -1,7 +1,21 @@
-/** A piece of a message's content, as the OpenAI chat-completions schema has it. */
-export type ContentPart =
-  | { readonly type: 'text'; readonly text: string }
+/** A piece of text in a content. */
+export interface TextPart {
+  readonly type: 'text'
+  readonly text: string
+}
+
+/** An image as OpenAI's chat completions have it, or as Anthropic's messages do. */
+export type ImagePart =
   | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+  | {
+      readonly type: 'image'
+      readonly source:
+        | { readonly type: 'base64'; readonly media_type: string; readonly data: string }
+        | { readonly type: 'url'; readonly url: string }
+    }
+
+/** A piece of a message's content. */
+export type ContentPart = TextPart | ImagePart
 
 /** What a message says: plain text, or a list of parts. */
 export type Content = string | readonly ContentPart[]
@@ -80,6 +94,16 @@ export interface Reply {
   readonly message: AssistantMessage
   /** The calls in the order they were made, malformed ones included. */
   readonly calls: readonly CallAttempt[]
+}
+
+/** The images of messages, in their order. */
+export function imagesIn(messages: readonly Pick<Message, 'content'>[]): readonly ImagePart[] {
+  const images: ImagePart[] = []
+  for (const { content } of messages) {
+    if (typeof content === 'string' || content === null) continue
+    for (const part of content) if (part.type !== 'text') images.push(part)
+  }
+  return images
 }
 
 /** The text of a message's content; parts that are not text are left out. */

@@ -1,4 +1,4 @@
-import type { Message, Reply, ToolDefinition } from './message.ts'
+import type { ImagePart, Message, Reply, ToolDefinition } from './message.ts'
 
 /**
  * What happens to tokens that the template would now write differently: `preserve` keeps them and
@@ -44,6 +44,27 @@ export interface TurnReader {
   push(ids: Int32Array): readonly TurnPiece[]
 }
 
+/** Where the tokens of an image stand: `[start, end)`. */
+export interface ImageRange {
+  readonly part: ImagePart
+  readonly start: number
+  readonly end: number
+}
+
+/** How the model of a renderer takes images. */
+export interface RendererImages {
+  /** The family of processors it belongs to. */
+  readonly family: string
+  /** What stands for one image before its tokens are laid out, which is what servers are sent. */
+  readonly placeholder: Int32Array
+  /** Ids that only images have: whoever samples one shows nothing by it. */
+  readonly ids: ReadonlySet<number>
+  /** How many tokens an image takes. Throws an `ImageRefusedError` if the model takes none of its size. */
+  count(part: ImagePart): number
+  /** Where the images of these messages stand in what they were rendered as, in their order. */
+  locate(ids: Int32Array, messages: readonly Message[]): readonly ImageRange[]
+}
+
 /** The border between messages and tokens. Tokens the policy sampled never cross it twice. */
 export interface Renderer {
   /** The model folder it was opened from, in short. */
@@ -53,6 +74,10 @@ export interface Renderer {
   readonly stopIds: readonly number[]
   /** Ids are in [0, vocabulary). */
   readonly vocabulary: number
+  /** How its model takes images, if it does. */
+  readonly images?: RendererImages
+  /** Why its model takes none, in words. */
+  readonly noImages?: string | undefined
   /** A whole context, ending where the policy continues. Equal ones may share their array. */
   render(messages: readonly Message[], tools: readonly ToolDefinition[]): Int32Array
   /** What follows a sampled turn: its closing if missing, the new messages, the next opening. */

@@ -4,6 +4,7 @@ import type { Moment } from '../jinja/run.ts'
 import { compileTemplate, type Rendering } from '../jinja/template.ts'
 import {
   type Content,
+  type ContentPart,
   type Message,
   type ToolCall,
   type ToolDefinition,
@@ -261,7 +262,10 @@ function toValue(message: Message, dialect: Dialect): PythonValue {
     ...rest,
     content: isEmpty ? null : content,
     ...(reasoning !== undefined && { [dialect.reasoning]: reasoning }),
-    ...(isJoined && { content: `${reasoning}\n\n${textOf(content)}`, [dialect.reasoning]: '' }),
+    ...(isJoined && {
+      content: `${reasoning}\n\n${textOf(message.content)}`,
+      [dialect.reasoning]: '',
+    }),
   }) as Map<string, PythonValue>
   if (calls.length > 0) {
     value.set(
@@ -273,12 +277,20 @@ function toValue(message: Message, dialect: Dialect): PythonValue {
 }
 
 /** Content as text, or in parts if the template takes them; never `None` where text is expected. */
-function toContent(content: Content | null, dialect: Dialect): Content {
+function toContent(
+  content: Content | null,
+  dialect: Dialect,
+): string | readonly { readonly type: string }[] {
   if (content === null || typeof content === 'string') return content ?? ''
-  if (dialect.parts === 'list') return content
+  if (dialect.parts === 'list') return content.map(toPart)
   const image = content.find(part => part.type !== 'text')
   if (image) throw new Error(`the chat template takes text only, and got a part of ${image.type}`)
   return textOf(content)
+}
+
+/** Templates ask whether a part is an image; what the image is, tells its tokens. */
+function toPart(part: ContentPart): ContentPart | { readonly type: 'image' } {
+  return part.type === 'text' ? part : { type: 'image' }
 }
 
 function toCall(call: ToolCall, dialect: Dialect): PythonValue {

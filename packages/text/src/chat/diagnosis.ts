@@ -13,6 +13,7 @@ export function describeDiagnosis(diagnosis: Diagnosis): readonly Section[] {
     { heading: 'turn', sentences: describeEnding(diagnosis) },
     { heading: 'tools', sentences: describeTools(diagnosis) },
     { heading: 'replies', sentences: describeReplies(diagnosis) },
+    { heading: 'images', sentences: describeImages(diagnosis) },
     { heading: 'borders', sentences: describeBorders(diagnosis) },
     {
       heading: 'patches',
@@ -86,6 +87,20 @@ function describeReplies({ formats, replies }: Diagnosis): readonly string[] {
     ...reasoning,
     counted,
     ...(misread === undefined ? [] : [sentence(`for example, ${misread}`)]),
+  ]
+}
+
+function describeImages({ images }: Diagnosis): readonly string[] {
+  if (images.kind === 'text-only') return [sentence(images.reason)]
+  const counted = images.examples.map(({ width, height, tokens }) => {
+    const size = `${width} x ${height}`
+    return typeof tokens === 'number' ? `${size}: ${tokens} tokens` : `${size}: ${tokens}`
+  })
+  return [
+    sentence(`they are laid out as by the family ${images.family}; ${counted.join('; ')}`),
+    ...images.refused.map(({ role, reason }) =>
+      sentence(`the template shows none in messages of role ${role}: ${reason}`),
+    ),
   ]
 }
 

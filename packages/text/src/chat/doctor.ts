@@ -1,5 +1,6 @@
 import { auditConversation } from './audit.ts'
 import type { Profile } from './calibration/calibration.ts'
+import { examineImages, type ImageDiagnosis } from './images/examine-images.ts'
 import { type Conversation, randomConversation } from './random-conversation.ts'
 import { readBack } from './read-back.ts'
 import type { ModelRenderer } from './renderer.ts'
@@ -14,6 +15,7 @@ export interface Diagnosis {
   readonly formats: Formats
   readonly stops: readonly StopToken[]
   readonly patches: readonly { readonly name: string; readonly reason: string }[]
+  readonly images: ImageDiagnosis
   readonly audit: AuditCounts
   readonly replies: ReplyCounts
   /** What defeats exact tokens, in words; empty if nothing does. */
@@ -82,6 +84,7 @@ export function examine(renderer: ModelRenderer, options: ExaminationOptions): D
     formats,
     stops: stopIds.map(id => ({ id, text: tokenizer.tokenOf(id) ?? '' })),
     patches: patches.map(({ name, reason }) => ({ name, reason })),
+    images: examineImages(renderer),
     audit,
     replies,
     problems: [...profile.problems, ...problemsOf(audit)],

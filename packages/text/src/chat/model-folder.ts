@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ggufModelFiles, isGgufPath, readGgufHeader } from '../gguf/index.ts'
+import type { ImageConfigs } from '../images/index.ts'
 import { holdLoop } from '../signals/index.ts'
 
 /** The largest file that is read: several times the largest published vocabulary. */
@@ -20,6 +21,8 @@ export interface ModelFiles {
   readonly toolTemplate?: string
   /** Ids that end a generation, by `generation_config.json`. */
   readonly endIds: readonly number[]
+  /** How the model's processor sees images, if the folder says so. */
+  readonly images?: ImageConfigs
 }
 
 /** The files of a model folder that rendering needs; the first is the only one that must be there. */
@@ -29,6 +32,8 @@ export const modelFileNames = [
   'chat_template.jinja',
   'chat_template.json',
   'generation_config.json',
+  'preprocessor_config.json',
+  'processor_config.json',
 ] as const
 
 /** Reads a model folder as Hugging Face publishes it, or a GGUF file; a folder with `models/` inside is read there. */
@@ -45,13 +50,24 @@ export async function readModelFolder(path: string): Promise<ModelFiles> {
   }
   const config = asRecord(await readJson(folder, 'tokenizer_config.json'))
   const generation = asRecord(await readJson(folder, 'generation_config.json'))
+  const images = await readImageConfigs(folder)
   return {
     name: nameOf(path),
     tokenizer,
     config,
     ...(await readTemplates(folder, config)),
     endIds: readEndIds(generation.eos_token_id, join(folder, 'generation_config.json')),
+    ...(images && { images }),
   }
+}
+
+/** The configurations of an image processor; nothing for a model that only reads text. */
+async function readImageConfigs(folder: string): Promise<ImageConfigs | undefined> {
+  const preprocessor = await readJson(folder, 'preprocessor_config.json')
+  const processor = await readJson(folder, 'processor_config.json')
+  const named = [preprocessor, asRecord(processor).image_processor].map(asRecord)
+  const seesImages = named.some(({ image_processor_type: type }) => type !== undefined)
+  return seesImages ? { preprocessor, processor } : undefined
 }
 
 /** The same of a GGUF file, which has all of it in its header. */

@@ -1,3 +1,4 @@
+import { type ImageProcessor, imageProcessor } from '../images/index.ts'
 import type { AssistantMessage, ToolDefinition } from '../message.ts'
 import {
   detectFormats,
@@ -8,7 +9,7 @@ import {
   type ToolFormat,
   toolFormats,
 } from '../parsers/parser.ts'
-import type { BridgeRequest, History, Renderer } from '../renderer.ts'
+import type { BridgeRequest, History, Renderer, RendererImages } from '../renderer.ts'
 import { holdLoop } from '../signals/index.ts'
 import { openTokenizer, type Tokenizer } from '../tokenizers/tokenizer.ts'
 import { type BridgeContext, bridgeIds, concat } from './bridge.ts'
@@ -18,6 +19,8 @@ import { snap } from './calibration/ending.ts'
 import { commonPrefix } from './calibration/probe.ts'
 import { type Chat, compileChat, type TimedText } from './chat.ts'
 import { faithfulBridge } from './history.ts'
+import { withImages } from './images/expand.ts'
+import { rendererImages } from './images/locate.ts'
 import type { ModelFiles } from './model-folder.ts'
 import { patchTemplate, type TemplatePatch } from './patches.ts'
 import { shift } from './ranges.ts'
@@ -90,7 +93,10 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
     })
   const { patches, ...templates } = prepareTemplates(files, options)
   const compiled = compileChat({ ...templates, tokenizer, config: files.config, variables, clock })
-  const chat = compiled(findDialect(compiled))
+  const dialect = findDialect(compiled)
+  const { processor, images, noImages } = seeingOf(files, tokenizer)
+  const plain = compiled(dialect)
+  const chat = processor ? withImages(plain, processor, dialect.parts) : plain
   const formats = formatsOf(templates.toolTemplate ?? templates.template, tokenizer, options)
   const endsInThinking = readsThinking(formats.reasoning)
   const profile = calibrate(chat, { controls: tokenizer.controls, endsInThinking })
@@ -107,6 +113,7 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
     history: chosen,
     stopIds,
     vocabulary: tokenizer.size,
+    ...(images ? { images } : { noImages }),
     tokenizer,
     profile,
     chat,
@@ -124,6 +131,24 @@ export function createRenderer(files: ModelFiles, options: RendererOptions): Mod
     withHistory,
   })
   return withHistory(history)
+}
+
+interface Seeing {
+  readonly processor?: ImageProcessor
+  readonly images?: RendererImages
+  readonly noImages?: string
+}
+
+/** How a model sees images, or why it sees none: such a model still reads text. */
+function seeingOf({ name, images }: ModelFiles, tokenizer: Tokenizer): Seeing {
+  if (!images)
+    return { noImages: `${name} has no preprocessor_config.json: its model reads text only` }
+  try {
+    const processor = imageProcessor(images)
+    return { processor, images: rendererImages(processor, tokenizer) }
+  } catch (cause) {
+    return { noImages: `${name}: ${(cause as Error).message}` }
+  }
 }
 
 /** The two ways from messages to tokens. */

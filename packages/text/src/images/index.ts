@@ -10,3 +10,10 @@ export {
   type TokenRun,
 } from './layout.ts'
 export { imageProcessor, imageProcessors } from './processor.ts'
+export {
+  dataUrlBytes,
+  formatReference,
+  type ImageFacts,
+  parseReference,
+  sizeAt,
+} from './reference.ts'

@@ -11,6 +11,7 @@ export function gemma3Processor(config: Config, processor: Config): ImageProcess
   return {
     family: 'gemma3',
     placeholder: '<start_of_image>',
+    inText: '<start_of_image>',
     layout: () => [
       ['\n\n', 1],
       ['<start_of_image>', 1],

@@ -9,6 +9,7 @@ export function gemma4Processor(config: Config): ImageProcessor {
   return {
     family: 'gemma4',
     placeholder: '<|image|>',
+    inText: '<|image|>',
     layout(image) {
       const { width, height } = fitted(image, { side, most })
       return [

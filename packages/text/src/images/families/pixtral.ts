@@ -12,6 +12,7 @@ export function pixtralProcessor(config: Config, processor: Config): ImageProces
   return {
     family: 'pixtral',
     placeholder: image,
+    inText: image,
     layout({ width, height }) {
       const ratio = Math.max(1, Math.max(width, height) / longest)
       const shrunk = (side: number) => Math.floor(side / ratio)

@@ -18,6 +18,7 @@ export function qwenProcessor(config: Config): ImageProcessor {
   return {
     family: 'qwen-vl',
     placeholder: '<|image_pad|>',
+    inText: '<|vision_start|><|image_pad|><|vision_end|>',
     layout(image) {
       const { width, height } = config.flag('do_resize', true)
         ? resized(image, { factor, least, most })

@@ -14,6 +14,7 @@ export function smolvlmProcessor(config: Config, processor: Config): ImageProces
   return {
     family: 'smolvlm',
     placeholder: '<image>',
+    inText: '<image>',
     layout(image) {
       if (!splits) return whole(tokens)
       const { width, height } = tiled(resizes ? resized(image, longest) : image, tile)
