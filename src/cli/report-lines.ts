@@ -1,5 +1,6 @@
 import { count, percent } from '../base/core/names/units.ts'
 import type { Ledger } from '../learn/learn/steps/ledger.ts'
+import type { Trained } from '../learn/learn/train.ts'
 import type { RunStanding } from '../run/store/run-folder.ts'
 import type { RunReport } from '../run/watch/run-report.ts'
 import { ledgerLine } from './ledger-line.ts'
@@ -36,6 +37,7 @@ export function reportLines(
     ),
     line('versions', versionsOf(report)),
     line('ledger', ledgerOf(report)),
+    line('mismatch', mismatchOf(report)),
     line('log-probabilities', basisOf(report)),
     line('fidelity', counts(report.fidelity)),
     ...noteLines(report),
@@ -157,6 +159,17 @@ function versionsOf({ versions }: RunReport): string {
 function ledgerOf({ training }: RunReport): string {
   const { ledger } = (training ?? {}) as { readonly ledger?: Ledger }
   return ledger ? ledgerLine(ledger) : ''
+}
+
+/** How far trainer and sampler were apart, in the step where they were furthest. */
+function mismatchOf({ training }: RunReport): string {
+  const { mismatch } = (training ?? {}) as Partial<Pick<Trained, 'mismatch'>>
+  // One engine agrees with itself up to rounding.
+  if (!mismatch || mismatch.kl < 1e-6) return ''
+  const { kl, step, byTurn = [] } = mismatch
+  const turns = byTurn.map(each => each.toExponential(1)).join(', ')
+  const told = turns === '' ? '' : `; turn by turn ${turns}`
+  return `${kl.toExponential(1)} nats per token in step ${step}, the furthest${told}`
 }
 
 /** What rewritten conversations of agents cost; reports of older runs lack this. */

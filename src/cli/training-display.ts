@@ -84,7 +84,9 @@ function stepLine(record: StepRecord, steps: number): string {
 /** A success rate with its interval, in words. */
 function evaluationLine(evaluation: Evaluation, step: number): string {
   const when = step === 0 ? 'before' : `after step ${step}`
-  return `held out ${when.padEnd(14)}  ${successText(evaluation)}`
+  const { versions } = evaluation
+  const mixed = versions ? `, by weights of versions ${versions.from} to ${versions.to}` : ''
+  return `held out ${when.padEnd(14)}  ${successText(evaluation)}${mixed}`
 }
 
 function successText({ success, interval, scored }: Measured): string {

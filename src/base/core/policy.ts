@@ -196,6 +196,8 @@ export interface InsideWeights {
   load(checkpoint: string): Promise<void>
   /** Opens such a checkpoint as a policy beside this one. */
   reopen(checkpoint: string): Promise<Policy>
+  /** A policy of its own with the weights of now, which nothing changes. */
+  copy(): Promise<Policy>
 }
 
 /** Anything that continues a token sequence. */

@@ -13,6 +13,19 @@ export interface Mismatch {
   readonly effectiveSampleShare: number
 }
 
+/** KL(sampling ‖ training) by that estimate, part by part of the trained tokens: `part` gives each token's, from 0 on. */
+export function mismatchByPart(tokens: TwoEngines, part: Int32Array): readonly number[] {
+  const sums: number[] = []
+  const counts: number[] = []
+  eachTrained(tokens, token => {
+    const d = tokens.trainerLogprobs[token]! - tokens.rolloutLogprobs[token]!
+    const at = part[token]!
+    sums[at] = (sums[at] ?? 0) + Math.expm1(d) - d
+    counts[at] = (counts[at] ?? 0) + 1
+  })
+  return Array.from(sums, (sum, at) => (sum === undefined ? 0 : sum / counts[at]!))
+}
+
 /** Compares the log-probabilities of the engine that sampled tokens with those of the one that trains on them. */
 export function mismatch(tokens: TwoEngines): Mismatch {
   checkTrained(tokens, 'rolloutLogprobs', tokens.rolloutLogprobs)

@@ -1,9 +1,10 @@
 import type { Row } from '../../base/core/row.ts'
 import { offsetsOf } from '../../base/math/batch.ts'
-import { mismatch } from '../../base/math/mismatch.ts'
+import { mismatch, mismatchByPart } from '../../base/math/mismatch.ts'
 import { mean } from '../../base/math/statistics.ts'
 import { readImportance, weighs } from '../../engine/weigh/importance.ts'
 import type { MemberRow } from '../../run/rows/row-record.ts'
+import { turnMismatch } from '../../run/watch/sentinels/mismatch.ts'
 import { type Lesson, laidOut, type SampledRow, type ScoredRows, scoreRow } from '../model/learn.ts'
 import type { EmbeddedModel } from '../model/model.ts'
 import { importanceOf } from './off-policy.ts'
@@ -65,20 +66,40 @@ function versionsOf({ versions }: Row, length: number): Float32Array {
 
 /** How far the weights before learning are from those that sampled; uses the first forward pass of learning itself. */
 export function mismatchMetrics({ rows, logprobs }: ScoredRows): Record<string, number> {
-  const found = mismatch({
+  const engines = {
     offsets: offsetsOf(rows.map(({ ids }) => ids.length)),
     trajectory: Int32Array.from(rows, (_, row) => row),
     mask: Uint8Array.from(rows.flatMap(({ mask }) => [...mask])),
     rolloutLogprobs: laidOut(rows.map(row => row.logprobs)),
     trainerLogprobs: logprobs,
-  })
+  }
+  const found = mismatch(engines)
+  const byTurn = mismatchByPart(engines, turnsOf(rows))
   return {
     mismatchKl: found.kl,
     mismatchRatioLow: found.ratio.low,
     mismatchRatioMedian: found.ratio.median,
     mismatchRatioHigh: found.ratio.high,
     mismatchEffectiveSampleShare: found.effectiveSampleShare,
+    ...(byTurn.length > 1 &&
+      Object.fromEntries(byTurn.map((kl, turn) => [turnMismatch(turn), kl]))),
   }
+}
+
+/** So many turns are measured by themselves; the last of them stands for all later ones too. */
+const turnsApart = 8
+
+/** The turn that sampled each token of rows laid end to end, from 0 on. */
+function turnsOf(rows: readonly SampledRow[]): Int32Array {
+  const turns = rows.map(({ ids, origins }) => {
+    const own = new Int32Array(ids.length)
+    const sampled = origins.filter(({ value }) => value === 'sampled')
+    for (const [turn, { start, end }] of sampled.entries()) {
+      own.fill(Math.min(turn, turnsApart - 1), start, end)
+    }
+    return own
+  })
+  return Int32Array.from(turns.flatMap(own => [...own]))
 }
 
 /** The log-probabilities of the policy to stay near to, row by row. */

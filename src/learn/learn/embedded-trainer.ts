@@ -341,6 +341,7 @@ function toSampledRow(row: Row, { sampling }: Tree, tree: number): SampledRow {
     logprobs: logprobs.subarray(0, end),
     temperature: sampling.temperature,
     tree,
+    origins: row.origins,
   }
 }
 

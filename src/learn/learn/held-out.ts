@@ -7,6 +7,7 @@ import {
 } from '../../base/core/group.ts'
 import type { GroupId } from '../../base/core/ids.ts'
 import type { Reward } from '../../base/core/reward.ts'
+import { isSampled } from '../../base/core/segment.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import { attemptMeans, succeeds } from '../../base/math/attempts.ts'
@@ -29,6 +30,8 @@ export interface Evaluation {
   readonly failure?: string
   readonly meanReward: number
   readonly sampledTokens: number
+  /** The weights that sampled, if they changed meanwhile. */
+  readonly versions?: { readonly from: number; readonly to: number }
   /** Environment by environment, if there are several. */
   readonly byEnvironment?: Readonly<Record<string, Measured>>
   readonly attempts: readonly EvaluatedAttempt[]
@@ -93,7 +96,7 @@ export async function evaluateHeldOut<Data>(
   options: EvaluationOptions,
 ): Promise<Evaluation> {
   const { name, successAt, order, step } = options
-  const pipeline = openRollPipeline({
+  await using pipeline = openRollPipeline({
     ...asMeasured(parts, options.strategy),
     group: 1,
     filters: [notTrained],
@@ -127,6 +130,7 @@ export async function evaluateHeldOut<Data>(
     ...summarise(endings),
     ...(options.environmentOf && { byEnvironment: summariseEach(endings) }),
     sampledTokens: tokensOf(attempts),
+    ...versionsOf(endings),
     unscored: unscored.length,
     ...(first && { failure: first.reason }),
     attempts,
@@ -141,6 +145,14 @@ interface Ending {
   readonly isSolved: boolean
   readonly reward: number
   readonly environment: string | undefined
+}
+
+function versionsOf(endings: readonly Ending[]): Pick<Evaluation, 'versions'> {
+  const segments = endings.flatMap(({ tree }) => tree.nodes.map(({ segment }) => segment))
+  const seen = segments.filter(isSampled).map(({ version }) => version)
+  const from = seen.reduce((least, version) => Math.min(least, version.from), Infinity)
+  const to = seen.reduce((most, version) => Math.max(most, version.to), -Infinity)
+  return from < to ? { versions: { from, to } } : {}
 }
 
 function summariseEach(endings: readonly Ending[]): Record<string, Measured> {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { importanceWeights } from '../../base/math/importance.ts'
 import { mismatch } from '../../base/math/mismatch.ts'
 import { checkImportance, readImportance } from '../../engine/weigh/importance.ts'
+import { mismatchMetrics } from './embedded-off-policy.ts'
 import { importanceOf } from './off-policy.ts'
 
 /** Two trajectories over five tokens, the first of which they share. */
@@ -82,4 +83,29 @@ describe('mismatch', () => {
     expect(found.ratio.median).toBe(1)
     expect(found.effectiveSampleShare).toBeLessThan(0.6)
   })
+})
+
+it('says in which turn trainer and sampler are apart: tokens of a turn are those it sampled', () => {
+  const row = (changes: readonly (readonly [number, number])[]) => {
+    const origins = [
+      { start: 0, end: 2, value: 'prompt' },
+      { start: 2, end: 4, value: 'sampled' },
+      { start: 4, end: 5, value: 'observed' },
+      { start: 5, end: 8, value: 'sampled' },
+    ] as const
+    const mask = Uint8Array.from({ length: 8 }, (_, token) => Number(token > 1 && token !== 4))
+    const logprobs = new Float32Array(8).fill(-1)
+    const now = new Float64Array(8).fill(-1)
+    for (const [token, by] of changes) now[token]! += by
+    return {
+      row: { ids: new Int32Array(8), mask, logprobs, temperature: 1, tree: 0, origins },
+      now,
+    }
+  }
+  const rows = [row([[6, 0.5]]), row([])]
+  const logprobs = Float64Array.from(rows.flatMap(({ now }) => [...now]))
+  const metrics = mismatchMetrics({ rows: rows.map(each => each.row), logprobs })
+  expect(metrics['mismatchKl/turn-1']).toBe(0)
+  expect(metrics['mismatchKl/turn-2']).toBeCloseTo((Math.expm1(0.5) - 0.5) / 6)
+  expect(metrics.mismatchKl).toBeCloseTo((Math.expm1(0.5) - 0.5) / 10)
 })

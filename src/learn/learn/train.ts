@@ -210,7 +210,8 @@ export async function trainParts<Data>(
 ): Promise<Trained> {
   const started = performance.now()
   const { environment, seed = defaults.seed } = parts
-  const { evaluateEvery, evaluateStrategy, onStep, onEvaluation, isEnough } = options
+  const { evaluateEvery, evaluateStrategy, evaluateBeside } = options
+  const { onStep, onEvaluation, isEnough } = options
   const { maxStaleness, lookAhead, onUpdate, out, feed } = options
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   const perStep = tasksPerStep * (parts.group ?? defaults.group) * (parts.leaves ?? 1)
@@ -234,7 +235,7 @@ export async function trainParts<Data>(
     refill: options.refill ?? defaults.refill,
     patience: options.patience ?? defaults.patience,
     evaluateEvery: evaluateEvery ?? usualEvery(steps, { heldOut: tasksOf.heldOut.length, perStep }),
-    ...withoutUndefined({ evaluateStrategy, onStep, onEvaluation, isEnough }),
+    ...withoutUndefined({ evaluateStrategy, evaluateBeside, onStep, onEvaluation, isEnough }),
     ...withoutUndefined({ maxStaleness, lookAhead, onUpdate, out, feed }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),

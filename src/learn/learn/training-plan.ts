@@ -22,6 +22,8 @@ export interface TrainingPlan<Data = unknown> {
   readonly patience: number
   /** Steps between evaluations; before the first step and after the last there is always one. */
   readonly evaluateEvery?: number
+  /** Whether training goes on while held-out tasks are measured. @default false */
+  readonly evaluateBeside?: boolean
   /** Whether held-out tasks are attempted as chains or as training rolls. @default chains in place of trees */
   readonly evaluateStrategy?: EvaluationStrategy
   /** Steps between checkpoints; the start and the end are always kept. */

@@ -2,13 +2,15 @@ import type { Trainer } from '../../base/core/trainer.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { costOfTree } from '../../run/store/journal-index.ts'
 import { listenAll } from '../../run/watch/events.ts'
-import { type Evaluation, evaluateHeldOut } from './held-out.ts'
+import { turnMismatches } from '../../run/watch/sentinels/mismatch.ts'
+import { type Evaluations, type Made, openEvaluations } from './evaluations.ts'
+import type { Evaluation } from './held-out.ts'
 import { type Keeper, makeKeeper } from './keeper.ts'
 import { type Bookkeeper, type Interrupted, type Ledger, makeLedger } from './steps/ledger.ts'
 import { makeHistory } from './steps/staleness.ts'
 import { curvesOf, type StepRecord } from './steps/step-record.ts'
 import { openSteps, refuseFailures, shotsOf } from './steps/steps.ts'
-import { seedFor, type TrainingPlan } from './training-plan.ts'
+import type { TrainingPlan } from './training-plan.ts'
 import type { BestStep, TrainingState } from './training-state.ts'
 import { type Course, type CourseStep, courseOf } from './verdict/course.ts'
 import { isSolved, makeStops, type Stopped } from './verdict/stops.ts'
@@ -38,6 +40,8 @@ export interface FurthestMismatch {
   /** The largest divergence, in nats per token, and the step that had it. */
   readonly kl: number
   readonly step: number
+  /** That step's divergence turn by turn, if attempts have several; the eighth stands for all later ones too. */
+  readonly byTurn?: readonly number[]
   /** The smallest effective sample share under ratio weights. */
   readonly effectiveSampleShare: number
 }
@@ -49,30 +53,31 @@ export async function runTraining<Data>(
   trainer: Trainer,
 ): Promise<Training> {
   const ledger = makeLedger(plan.from?.ledger, interruptedIn(given))
-  const parts = { ...given, listen: listenAll(given.listen, ledger.listen) }
-  const signal = parts.signal ?? new AbortController().signal
+  const heard = { ...given, listen: listenAll(given.listen, ledger.listen) }
+  const signal = heard.signal ?? new AbortController().signal
   const keep = makeKeeper(plan.out, trainer, signal)
-  const state = plan.from ?? (await begin(plan, parts, { keep, ledger }))
+  await using evaluations = openEvaluations(plan, heard)
+  const parts = { ...heard, ...evaluations.shared }
+  const state = plan.from ?? (await begin(evaluations, { keep, ledger }))
   const { version } = await keep.restore(plan.from)
   if (plan.from) await parts.elsewhere?.resume(version ?? plan.from.version)
   const history = makeHistory(version ?? state.version)
-  if (state.tasks) plan.tasks.restore(state.tasks)
-  if (state.shots !== undefined) parts.examples?.restore(state.shots)
-  let { after, best = startOf(state, plan, keep), sampledTokens, step: taken } = state
+  restoreMemory(state, plan, parts)
+  let { sampledTokens, step: taken } = state
+  let standing: Standing = { after: state.after, best: state.best ?? startOf(state, plan, keep) }
   const stops = makeStops(plan.patience, version ?? state.version)
   const course: CourseStep[] = [...(plan.from ? await keep.course() : [])]
   const { before } = state
   let stopped: Stopped | undefined
   let mismatch: FurthestMismatch | undefined
   const first = state.step + 1
-  await using steps = await openSteps(plan, parts, { trainer, signal, history, ledger, first })
+  const stepping = { trainer, signal, history, ledger, first, change: evaluations.change }
+  await using steps = await openSteps(plan, parts, stepping)
   let unsaved: TrainingState | undefined
   for (let step = first; step <= plan.steps; step++) {
-    const record = await steps.take(step).catch(async (error: unknown) => {
-      // While attempts are made, the weights are still those of the last step.
-      if (unsaved && !steps.isLearning()) await keep.rescue(unsaved)
-      throw error
-    })
+    // While attempts are made, the weights are still those of the last step.
+    const last = (): TrainingState | undefined => (steps.isLearning() ? undefined : unsaved)
+    const record = await steps.take(step).catch(rescuing(keep, last))
     mismatch = furthest(mismatch, record)
     sampledTokens += record.sampledTokens
     parts.examples?.learn(record.success)
@@ -81,22 +86,19 @@ export async function runTraining<Data>(
     course.push({ ...record, ...record.metrics })
     if (stops.isIdle(record.version)) stopped = 'idle'
     const isEnd = step === plan.steps || plan.isEnough?.(record) === true || stopped !== undefined
-    const isEvaluated = isEnd || step % (plan.evaluateEvery ?? Number.POSITIVE_INFINITY) === 0
-    const known = after
-    const place = { ...stateAt(record, plan, parts), ...steps.memory() }
-    const now = { ...place, before, sampledTokens, ledger: ledger.read() }
-    if (isEvaluated) {
-      after = await evaluateAt(step, plan, parts).catch(async (error: unknown) => {
-        if (!isEnd) await keep.rescue({ ...now, after: known, best })
-        throw error
-      })
-    }
-    if (isEvaluated && !isEnd && isSolved(known, after)) stopped = 'solved'
+    const place = { ...stateAt(record, plan, parts), ...steps.memory(), before, sampledTokens }
+    const now = { ...place, ledger: ledger.read(), ...standing }
+    const rescue = rescuing(keep, () => (isEnd ? undefined : now))
+    const made = await evaluations.after(step, isEnd).catch(rescue)
+    const newest = made.at(-1)
+    if (!isEnd && newest && isSolved(standing.after, newest.evaluation)) stopped = 'solved'
     const isLast = isEnd || stopped !== undefined
-    const isBest = isEvaluated && isBetter(after, best)
-    if (isBest) best = { step, success: after.success, ...keep.folderOf(step), ...splitOf(plan) }
-    unsaved = { ...now, ledger: ledger.read(), after, best }
-    if (isBest || isLast || step % plan.checkpointEvery === 0) {
+    if (isLast && newest?.step !== step) made.push(...(await evaluations.after(step, true)))
+    const { best } = standing
+    standing = standingAfter(made, standing, { plan, keep })
+    unsaved = { ...place, ledger: ledger.read(), ...standing }
+    const isMeasured = standing.best !== best || evaluations.isOf(step)
+    if (isMeasured || isLast || step % plan.checkpointEvery === 0) {
       await keep.checkpoint(unsaved)
       unsaved = undefined
     }
@@ -104,16 +106,33 @@ export async function runTraining<Data>(
   }
   return {
     before,
-    after,
+    ...standing,
     steps: taken,
     sampledTokens,
-    best,
     course: courseOf(course),
     ...(stopped && { stopped }),
     ...(mismatch && { mismatch }),
     ledger: ledger.read(),
     waited: steps.waited(),
   }
+}
+
+/** Saves the last whole step, if there is one, before an error ends the run. */
+function rescuing(keep: Keeper, last: () => TrainingState | undefined) {
+  return async (error: unknown): Promise<never> => {
+    const state = last()
+    if (state) await keep.rescue(state)
+    throw error
+  }
+}
+
+function restoreMemory<Data>(
+  { tasks, shots }: TrainingState,
+  plan: TrainingPlan<Data>,
+  { examples }: RollParts<Data>,
+): void {
+  if (tasks) plan.tasks.restore(tasks)
+  if (shots !== undefined) examples?.restore(shots)
 }
 
 function interruptedIn<Data>({
@@ -153,6 +172,23 @@ function startOf(
   return { step: 0, success: before.success, ...keep.folderOf(0), ...splitOf(plan) }
 }
 
+type Standing = Pick<TrainingState, 'after'> & { readonly best: BestStep }
+
+/** The newest measurement and the best, after some more. */
+function standingAfter<Data>(
+  made: readonly Made[],
+  known: Standing,
+  { plan, keep }: { readonly plan: TrainingPlan<Data>; readonly keep: Keeper },
+): Standing {
+  let { after, best } = known
+  for (const { step, evaluation } of made) {
+    after = evaluation
+    if (!isBetter(after, best)) continue
+    best = { step, success: after.success, ...keep.folderOf(step), ...splitOf(plan) }
+  }
+  return { after, best }
+}
+
 /** Whether a step is better than the best so far, or has just begun and is as good. */
 function isBetter({ success }: Evaluation, best: BestStep): boolean {
   return success > best.success || (best.step === 0 && success > 0 && success === best.success)
@@ -173,52 +209,24 @@ function furthest(
   const least = Math.min(share, known?.effectiveSampleShare ?? 1)
   return known && known.kl >= kl
     ? { ...known, effectiveSampleShare: least }
-    : { kl, step, effectiveSampleShare: least }
+    : { kl, step, ...byTurnOf(metrics), effectiveSampleShare: least }
+}
+
+function byTurnOf(metrics: StepRecord['metrics']): Pick<FurthestMismatch, 'byTurn'> {
+  const byTurn = turnMismatches(metrics)
+  return byTurn.length > 0 ? { byTurn } : {}
 }
 
 /** The start of a run: its weights are kept and measured before anything is learned. */
-async function begin<Data>(
-  plan: TrainingPlan<Data>,
-  parts: RollParts<Data>,
+async function begin(
+  evaluations: Evaluations,
   { keep, ledger }: { readonly keep: Keeper; readonly ledger: Bookkeeper },
 ): Promise<TrainingState> {
   await keep.save(0)
-  const before = await evaluateAt(0, plan, parts)
+  const before = await evaluations.measure(0)
   if (before.scored === 0) refuseFailures('at a held-out task', before.failure)
   const begun = { step: 0, version: 0, sampledTokens: 0, ledger: ledger.read() }
   const state = { ...begun, before, after: before }
   await keep.state(state)
   return state
-}
-
-async function evaluateAt<Data>(
-  step: number,
-  plan: TrainingPlan<Data>,
-  parts: RollParts<Data>,
-): Promise<Evaluation> {
-  const { successAt, tasksPerStep, heldOut, evaluateStrategy: strategy, environmentOf } = plan
-  const seeded = { ...parts, seed: seedFor(parts, 'evaluation', step) }
-  const evaluation = await evaluateHeldOut(heldOut, seeded, {
-    name: `evaluation-${step}`,
-    successAt,
-    order: step * tasksPerStep,
-    step,
-    ...(strategy && { strategy }),
-    ...(environmentOf && { environmentOf }),
-  })
-  // If agents bring their tasks, none are held out.
-  if (heldOut.length === 0) return evaluation
-  const values = heldOutCurves(evaluation)
-  parts.listen?.({ kind: 'curves', step, values })
-  plan.onEvaluation?.(evaluation, step)
-  return evaluation
-}
-
-function heldOutCurves({ success, meanReward, byEnvironment = {} }: Evaluation) {
-  const each = Object.entries(byEnvironment).flatMap(([name, own]) => [
-    [`held-out/success/${name}`, own.success] as const,
-    [`held-out/reward/${name}`, own.meanReward] as const,
-  ])
-  const all = { 'held-out/success': success, 'held-out/reward': meanReward }
-  return { ...all, ...Object.fromEntries(each) }
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
-import type { InsideWeights, Policy } from '../../base/core/policy.ts'
+import type { InsideWeights } from '../../base/core/policy.ts'
 import type { EmbeddedModel } from './model.ts'
 
 /** What an embedded model answers of its weights; trainers find the model itself here. */
@@ -12,13 +12,15 @@ export class EmbeddedWeights implements InsideWeights {
   readonly kernel: string
   readonly tolerance = 1e-4
   readonly ownThreads = true
-  readonly reopen: (checkpoint: string) => Promise<Policy>
+  readonly reopen: InsideWeights['reopen']
+  readonly copy: InsideWeights['copy']
 
-  constructor(model: EmbeddedModel, reopen: (checkpoint: string) => Promise<Policy>) {
+  constructor(model: EmbeddedModel, { reopen, copy }: Pick<InsideWeights, 'reopen' | 'copy'>) {
     this.model = model
     this.context = model.shape.context
     this.kernel = model.kernel
     this.reopen = reopen
+    this.copy = copy
   }
 
   async pack(): Promise<Uint8Array> {

@@ -17,7 +17,7 @@ async function lessonOf(advantages: readonly number[]): Promise<Lesson> {
     advantages.map(async (_, tree) => {
       const ids = prompt(14, tree)
       const mask = Uint8Array.from(ids, (_, token) => Number(token >= 4))
-      const row = { ids, mask, temperature: 1, tree, logprobs: new Float32Array(14) }
+      const row = { ids, mask, temperature: 1, tree, logprobs: new Float32Array(14), origins: [] }
       return { ...row, logprobs: (await scoreRow(model, row, signal)).logprobs }
     }),
   )

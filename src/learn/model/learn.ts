@@ -1,3 +1,4 @@
+import type { Row } from '../../base/core/row.ts'
 import {
   type Normalisers,
   normalisers,
@@ -21,6 +22,8 @@ export interface SampledRow extends TrainingRow {
   readonly proximal?: Float32Array
   /** Rows of one tree have the same number; they are learned from together. */
   readonly tree: number
+  /** Who put its tokens there. */
+  readonly origins: Row['origins']
 }
 
 /** The training data: rows that hold each token once, and the trajectories over their tokens. */

@@ -8,7 +8,7 @@ import type {
 import { sampled } from '../../base/core/segment.ts'
 import { draw, tokenizerOf } from './draw.ts'
 import { EmbeddedWeights } from './inside.ts'
-import { type EmbeddedModel, openModel } from './model.ts'
+import { copyModel, type EmbeddedModel, openModel } from './model.ts'
 import { isByteToken } from './vocabulary.ts'
 
 /** Options of an embedded policy. */
@@ -47,13 +47,18 @@ export function embeddedPolicy(
     name,
     capabilities,
     model,
-    inside: new EmbeddedWeights(model, async checkpoint =>
-      embeddedPolicy(await openModel({ folder: checkpoint }), {
-        ...options,
-        folder: checkpoint,
-        ownsModel: true,
-      }),
-    ),
+    inside: new EmbeddedWeights(model, {
+      async reopen(checkpoint) {
+        const opened = await openModel({ folder: checkpoint })
+        return embeddedPolicy(opened, { ...options, folder: checkpoint, ownsModel: true })
+      },
+      async copy() {
+        const copy = await copyModel(model)
+        // Threads that wait for each other in every token would wait for those of the trainer.
+        await copy.useThreads(Math.ceil(copy.threads / 2))
+        return embeddedPolicy(copy, { ...options, ownsModel: true })
+      },
+    }),
     async sample(request, call) {
       if (!isChecked && request.key.turn === 0) {
         isChecked = true

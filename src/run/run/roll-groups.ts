@@ -97,6 +97,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions, Pick<RollOption
   readonly examples?: ExampleSchedule
   /** Who plays seats that the policy does not. @default nobody */
   readonly seats?: Seating
+  /** Lanes that others use too; whoever made them tells of them. @default its own */
+  readonly lanes?: ReturnType<typeof makeLanes>
 }
 
 /**
@@ -197,10 +199,11 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
   // Every waiting attempt listens to this signal, which is not a leak.
   setMaxListeners(0, signal)
   const { writer, listen, known, unfinished, elsewhere, endpoint, lend, lease, leaves } = parts
-  const lanes = makeLanes(laneLimits(parts))
+  const isOwn = parts.lanes === undefined
+  const lanes = parts.lanes ?? makeLanes(laneLimits(parts))
   const member = memberOptions(parts, lanes)
   const heard = hearSignals(parts, { lane: lanes.policy, clock: member.context.clock })
-  listen?.({ kind: 'lanes-open', lanes })
+  if (isOwn) listen?.({ kind: 'lanes-open', lanes })
   return openPipeline({
     ...member,
     signal,
@@ -213,7 +216,7 @@ export function openRollPipeline(parts: RollParts<never> | RollParts): Pipeline 
     instruments: [...heard.instruments, ...(parts.instruments ?? [])],
     onClose() {
       heard.stop()
-      listen?.({ kind: 'lanes-close', lanes })
+      if (isOwn) listen?.({ kind: 'lanes-close', lanes })
     },
   })
 }

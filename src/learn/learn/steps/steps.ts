@@ -30,6 +30,8 @@ interface Stepping {
   readonly ledger: Bookkeeper
   /** The first step that is taken. */
   readonly first: number
+  /** Put around every change of the weights, for what else samples from them. */
+  change<T>(work: () => Promise<T>): Promise<T>
 }
 
 /** Steps, one after the other. */
@@ -47,7 +49,7 @@ export interface Steps extends AsyncDisposable {
 export async function openSteps<Data>(
   plan: TrainingPlan<Data>,
   parts: RollParts<Data>,
-  { trainer, signal, history, ledger, first }: Stepping,
+  { trainer, signal, history, ledger, first, change: around }: Stepping,
 ): Promise<Steps> {
   const { maxStaleness = 0, lookAhead = maxStaleness, onUpdate = 'abort' } = plan
   const { clock = steadySeconds } = plan
@@ -60,7 +62,7 @@ export async function openSteps<Data>(
     return { groups: await rollStep(step, plan, parts), refused: [], stale: [] }
   }
   const change: ChangeWeights = work => {
-    const everywhere = () => changeElsewhere(parts.elsewhere, work)
+    const everywhere = () => around(() => changeElsewhere(parts.elsewhere, work))
     return feed ? feed.change(everywhere) : everywhere()
   }
   let isLearning = false

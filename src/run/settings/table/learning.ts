@@ -184,6 +184,12 @@ export const learning = {
       usedIn: 'run',
     },
   ),
+  /** Measures held-out tasks while training goes on, with a quarter of its attempts. @default false */
+  evaluateBeside: setting(
+    () => z.boolean(),
+    'Measure held-out tasks while training goes on, within a quarter of --concurrency',
+    { default: false, commands: ['train'], usedIn: 'run' },
+  ),
   /** Whether held-out tasks are attempted as chains or as training rolls. @default chains in place of trees */
   evaluateStrategy: setting(
     () => z.enum(['chain', 'same']),

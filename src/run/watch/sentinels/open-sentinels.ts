@@ -2,6 +2,7 @@ import type { Tree } from '../../../base/core/tree.ts'
 import type { Listen, RunEvent, Together, Warned } from '../events.ts'
 import { heldBySlow, lostShares } from './ahead.ts'
 import { noLogprobs, untemperedLogprobs } from './basis.ts'
+import { learnedByHeart } from './by-heart.ts'
 import { constantObservations, noToolCalls, parserMismatch, throwingTool } from './calls.ts'
 import { entropyCollapse, entropyRise, lengthDrift, oneAnswer } from './collapse.ts'
 import { nothingCondensed } from './condensing.ts'
@@ -35,6 +36,7 @@ function allSentinels(context: SentinelContext): readonly Sentinel[] {
     entropyRise(),
     lengthDrift(),
     oneAnswer(),
+    learnedByHeart(),
     lostShares(),
     heldBySlow(),
   ]
@@ -63,6 +65,8 @@ export function makeSentinels(context: SentinelContext, warn: (warning: Warned) 
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
     } else if (event.kind === 'step-end') {
       for (const each of sentinels) raise(each.name, each.seeStep?.(event.metrics, event.ahead))
+    } else if (event.kind === 'curves') {
+      for (const each of sentinels) raise(each.name, each.seeCurves?.(event.values))
     }
   }
   return Object.assign(listen, { together })

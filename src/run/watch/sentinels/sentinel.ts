@@ -18,6 +18,8 @@ export interface Sentinel {
   seeGroup?(group: Group): Alarm | undefined
   /** Looks at the numbers of a training step. */
   seeStep?(metrics: Readonly<Record<string, number>>, ahead?: RolledAhead): Alarm | undefined
+  /** Looks at the curves of a training step, or of held-out tasks. */
+  seeCurves?(values: Readonly<Record<string, number>>): Alarm | undefined
 }
 
 /** What sentinels know about the run. */

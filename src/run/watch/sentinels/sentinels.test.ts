@@ -215,6 +215,27 @@ describe('sentinels', () => {
     expect(warned([8, 0, 0, 0, 0])).toEqual(['idle-training'])
   })
 
+  it('tasks that are learned by heart: success on them rises, on held-out ones it does not', () => {
+    const warned = (heldOut: (step: number) => number, tasks = 4): readonly string[] => {
+      const warnings: Warned[] = []
+      const listen = makeSentinels({ renderer }, warning => warnings.push(warning))
+      const curves = (step: number, name: string, value: number): void =>
+        listen({ kind: 'curves', step, values: { [name]: value } })
+      for (let step = 0; step <= 40; step++) {
+        if (step % 10 === 0) curves(step, 'held-out/success', heldOut(step))
+        const [id, task] = [`${step}` as GroupId, `${step % tasks}` as TaskId]
+        listen({ kind: 'group-end', group: { id, task, members: [], unscored: [] } })
+        curves(step, 'train/success', 0.2 + step / 50)
+      }
+      return names(warnings)
+    }
+    expect(warned(() => 0.2)).toEqual(['learned-by-heart'])
+    expect(warned(step => 0.2 + step / 60)).toEqual([])
+    // One measurement that is low by chance.
+    expect(warned(step => (step === 30 ? 0.2 : 0.2 + step / 50))).toEqual([])
+    expect(warned(() => 0.2, 30)).toEqual([])
+  })
+
   it('are quiet where there is nothing to fear', () => {
     // Writing tools say the same each time, and agents end with the same word.
     const call = (index: number) => ({ input: { index }, output: 'ok' })
