@@ -12,7 +12,7 @@ import { openEmbedded } from '../src/learn/model/embedded.ts'
 import { newManifest } from '../src/run/store/manifest.ts'
 import { createRun, runPaths } from '../src/run/store/run-folder.ts'
 import { openRunWriter } from '../src/run/store/store.ts'
-import { openBrowser } from '../test/browser/browser.ts'
+import { openBrowser } from '../src/worlds/web/browser.ts'
 import { openPage, view } from '../test/browser/viewing.ts'
 
 const groupCount = 12_500

@@ -32,6 +32,18 @@ export { type InterpreterOptions, interpreter } from './worlds/interpreter/inter
 export { type OpenEnvOptions, openOpenEnv } from './worlds/openenv/openenv.ts'
 export { openPython, type PythonOptions } from './worlds/python-bridge/python.ts'
 export { type RepairTask, repair } from './worlds/repair/repair.ts'
+export { type MiniwobOptions, type MiniwobTask, miniwob } from './worlds/web/miniwob.ts'
+export type { Serve } from './worlds/web/network.ts'
+export type { Downloaded, Screenshot, WebPage } from './worlds/web/session.ts'
+export { type ShopTask, webShop } from './worlds/web/sites/shop.ts'
+export { type TrackerTask, webTracker } from './worlds/web/sites/tracker.ts'
+export {
+  type WebDefinition,
+  type WebOptions,
+  type WebReport,
+  type WebWorld,
+  web,
+} from './worlds/web/web.ts'
 export { containerWorkspaces } from './worlds/workspaces/container.ts'
 export {
   type Put,

@@ -19,6 +19,7 @@ offer({
     tau: async () => (await import('./worlds/tau/factory.ts')).tauFactory(await simulatedUsers()),
     tau2: async () =>
       (await import('./worlds/tau2/factory.ts')).tau2Factory(await simulatedUsers()),
+    web: async () => (await import('./worlds/web/factory.ts')).webFactory,
   },
   schemes: {
     embedded: {

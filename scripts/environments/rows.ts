@@ -62,6 +62,8 @@ function builtInRows(): readonly Row[] {
     plain('interpreter:javascript', 2),
     plain('desk', 4),
     plain('desk:length=long', 2),
+    plain('web:shop', 2),
+    plain('web:tracker', 2),
     plain('./examples/seats/haggle.ts#haggle', 4),
     plain('./examples/seats/haggle.ts#market', 4),
     { ...plain('single-turn', 1), words: () => ['single-turn', '--tasks', sumTask()] },

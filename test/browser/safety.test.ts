@@ -8,8 +8,8 @@ import { environment, roll } from '../../src/index.ts'
 import { lockFile } from '../../src/run/store/lock.ts'
 import { runPaths } from '../../src/run/store/run-folder.ts'
 import { scripted } from '../../src/testing.ts'
+import { openBrowser } from '../../src/worlds/web/browser.ts'
 import { espalier, scratch } from '../end-to-end/cli.ts'
-import { openBrowser } from './browser.ts'
 import { openPage, view } from './viewing.ts'
 
 const folder = scratch()

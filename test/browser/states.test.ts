@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openBrowser } from '../../src/worlds/web/browser.ts'
 import { espalier, type Started, scratch, start } from '../end-to-end/cli.ts'
-import { openBrowser } from './browser.ts'
 import { openPage, type Viewing, view, type WatchedPage } from './viewing.ts'
 
 const folder = scratch()

@@ -49,7 +49,7 @@ export async function openPage(
   const problems: string[] = []
   await context.route('**/*', async route => {
     const url = route.request().url()
-    if (url.startsWith(origin) || url.startsWith('data:font/')) return await route.continue()
+    if (url.startsWith(origin) || /^data:(font|image)\//.test(url)) return await route.continue()
     problems.push(`asked for ${url}`)
     await route.abort()
   })

@@ -2,8 +2,8 @@ import { appendFileSync, cpSync, openSync, readFileSync, writeFileSync, writeSyn
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openBrowser } from '../../src/worlds/web/browser.ts'
 import { espalier, scratch, start } from '../end-to-end/cli.ts'
-import { openBrowser } from './browser.ts'
 import {
   openPage,
   picture,

@@ -3,6 +3,7 @@ import type { TrajectoryAnswer, TurnAnswer } from '../../src/doors/view/trajecto
 import { formatCount, formatNumber, formatOutcome, formatSigned } from '../data/format.ts'
 import { hrefTo } from '../data/route.ts'
 import { MessageView } from './message.tsx'
+import { Screenshot } from './screenshot.tsx'
 
 /** The conversation in order, and what the policy was shown instead, if that differs. */
 export function Conversation({ name, trajectory }: { name: string; trajectory: TrajectoryAnswer }) {
@@ -15,6 +16,7 @@ export function Conversation({ name, trajectory }: { name: string; trajectory: T
         const shown = found && views.find(view => view.turn === found.index)
         return (
           <div key={index}>
+            {found && <Screenshot report={trajectory.report} turn={found.index - 1} />}
             {shown && <Shown view={shown} before={index} />}
             <MessageView
               message={message}
@@ -26,6 +28,7 @@ export function Conversation({ name, trajectory }: { name: string; trajectory: T
           </div>
         )
       })}
+      <Screenshot report={trajectory.report} turn={turns.length - 1} />
       <p class={`ending ${outcome.kind}`}>
         {formatOutcome(outcome)}
         {outcome.kind === 'failed' && <span>{outcome.message}</span>}

@@ -50,7 +50,7 @@ export const servedPolicy = [
   "style-src 'self'",
   "font-src 'self'",
   "connect-src 'self'",
-  "img-src 'none'",
+  'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
@@ -77,7 +77,7 @@ export function inlinePage({ html, files }: PageFiles, data: string): string {
     `script-src '${hashOf(script)}'`,
     `style-src '${hashOf(style)}'`,
     'font-src data:',
-    "img-src 'none'",
+    'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
   ].join('; ')
