@@ -46,7 +46,7 @@ export async function throughTables(
     await placing.place(names.map(id => ({ id, work: Buffer.alloc(500), digest: id })))
     const leased = await leasing.claim('bench', names.length)
     await Promise.all(leased.map(each => leasing.finish(each, result)))
-    await placing.over([], names.length)
+    await placing.over({ ids: [], parts: [] }, names.length)
     await placing.taken(names)
   }
   const figures = await passages(pass, server)

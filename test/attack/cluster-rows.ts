@@ -1,5 +1,6 @@
-import { packMade, unpackReturned } from '../../src/doors/cluster/parcel.ts'
+import { packPiece, unpackParcel } from '../../src/doors/cluster/parcel.ts'
 import { decodeFrame, encodeFrame } from '../../src/run/store/frame.ts'
+import { pieceOf } from '../made-piece.ts'
 import { plainTree } from '../plain-tree.ts'
 import { type Attack, damagedBytes, damagedJson, hold } from './attack.ts'
 
@@ -13,15 +14,18 @@ export const clusterRows: Attack = {
     const [trajectory] = tree.trajectories
     const reward = { total: 1, parts: [{ name: 'right', score: 1, weight: 1 }] }
     const members = [{ tree, trajectory: trajectory as never, reward }]
-    const right = packMade({ trees: [tree], members, events: [] })
+    const right = packPiece(await pieceOf({ kind: 'made', trees: [tree], members, events: [] }))
     const { header, arrays } = decodeFrame(right, 0)
+    const [frames, pieces, ...texts] = arrays as readonly Uint8Array[]
+    const sent: unknown = JSON.parse(`${Buffer.from(pieces!)}`)
     return draw => {
-      const isWritten = draw() < 0.7
-      const bytes = isWritten
-        ? encodeFrame({ header: damagedJson(header, draw), arrays })
-        : damagedBytes(right, draw)
+      const written = (): Buffer => {
+        const damaged = Buffer.from(JSON.stringify(damagedJson(sent, draw)) ?? '')
+        return encodeFrame({ header, arrays: [frames!, damaged, ...texts] })
+      }
+      const bytes = draw() < 0.7 ? written() : damagedBytes(right, draw)
       try {
-        unpackReturned(bytes)
+        unpackParcel(bytes)
       } catch (cause) {
         const { message } = cause as Error
         hold(message.startsWith('the result of an attempt'), String(cause))

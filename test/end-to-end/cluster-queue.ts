@@ -9,6 +9,9 @@ import { mostTries, suspectAfter } from '../../src/run/run/served/tries.ts'
 import { until } from '../until.ts'
 import { type TestServer, unopened } from './cluster.ts'
 
+/** The coordinator holds nothing. */
+const nothing = { ids: [], parts: [] }
+
 /** Seconds for which the coordinator of these tests was in contact: longer than any lease. */
 const contact = 1e6
 
@@ -68,7 +71,7 @@ export function describeQueue(server: TestServer): void {
       expect(await stateOf('a')).toMatchObject({ state: 'leased' })
       const written = ['right', 'again'].map(text => quick.finish(second!, Buffer.from(text)))
       expect(await Promise.all(written)).toEqual([true, false])
-      const [over] = await placing.over([], 9)
+      const [over] = await placing.over(nothing, 9)
       expect([over!.id, `${over!.result}`]).toEqual(['a', 'right'])
     })
 
@@ -204,10 +207,10 @@ export function describeQueue(server: TestServer): void {
       const held = await worker.claim(run, 5)
       const large = Buffer.alloc(1_500_000, 7)
       expect(await Promise.all(held.map(each => worker.finish(each, large)))).not.toContain(false)
-      const over = await placing.over([], 9)
+      const over = await placing.over(nothing, 9)
       expect(over.map(({ result }) => result!.equals(large))).toEqual(ids.map(() => true))
       await placing.taken(ids)
-      expect(await placing.over([], 9)).toEqual([])
+      expect(await placing.over(nothing, 9)).toEqual([])
     })
   })
 

@@ -6,19 +6,20 @@ import { plainSampling } from '../../src/base/core/policy.ts'
 import { connectionOf } from '../../src/doors/cluster/address.ts'
 import { Coordinator } from '../../src/doors/cluster/coordinator.ts'
 import { type Database, openDatabase } from '../../src/doors/cluster/database.ts'
-import { fingerprintOf } from '../../src/doors/cluster/fingerprint.ts'
 import { Leasing } from '../../src/doors/cluster/leasing.ts'
-import { packServed } from '../../src/doors/cluster/parcel.ts'
+import { packPiece } from '../../src/doors/cluster/parcel.ts'
+import { fingerprintOf } from '../../src/doors/cluster/prints/fingerprint.ts'
 import type { RunPrint } from '../../src/doors/cluster/run-row.ts'
 import { migrate } from '../../src/doors/cluster/schema.ts'
 import { type WorkerOptions, work } from '../../src/doors/cluster/worker.ts'
 import { calculator } from '../../src/engine/environments/built-in/calculator.ts'
 import { scripted } from '../../src/engine/policies/scripted.ts'
 import { defaultLimits } from '../../src/engine/rollout/attempt.ts'
-import type { Returned, Work } from '../../src/run/run/elsewhere.ts'
+import type { GroupWork, Piece, Returned, Work } from '../../src/run/run/elsewhere.ts'
 import { rollOptionsOf } from '../../src/run/run/roll-options.ts'
 import { openServedRun } from '../../src/run/run/served/served-run.ts'
 import { withDefaults } from '../../src/run/settings/settings.ts'
+import { pieceOf } from '../made-piece.ts'
 import { until } from '../until.ts'
 import { scratch } from './cli.ts'
 import type { TestServer } from './cluster.ts'
@@ -137,7 +138,9 @@ export function describeWorkers(server: TestServer): void {
   /** An attempt made here, as a worker would give it back. */
   async function makeOne(id: string) {
     await using served = await openHere()
-    return await served.make(workOf(id), { ...call, making: 'one' })
+    const made = await served.make(workOf(id), { ...call, making: 'one' })
+    if (made.kind !== 'made') throw new Error('it was not made')
+    return packPiece(await pieceOf(made))
   }
 
   const states = async (run: string) =>
@@ -306,6 +309,73 @@ export function describeWorkers(server: TestServer): void {
       await worker.stop()
     })
 
+    it('[P1][S2] has groups made whole, and keeps the members of one whose worker is gone', async () => {
+      let open3 = (): void => {}
+      const third = new Promise<void>(resolve => {
+        open3 = resolve
+      })
+      let came = 0
+      Object.assign(globalThis, { espalierGate: () => (++came <= 2 ? undefined : third) })
+      const coordinator = await open('groups')
+      const pieces: Piece[] = []
+      const made = coordinator.makeGroup(groupOf('g', 4), {
+        ...call,
+        onBegin() {},
+        onPiece: async piece => void pieces.push(piece),
+      })
+      const worker = startWorker({ lease: 1 })
+      const kept = (): readonly string[] => pieces.flatMap(({ notes }) => notes.map(([id]) => id))
+      await until(() => kept().length === 2)
+      expect(await states('groups')).toMatchObject([{ id: 'g', state: 'leased' }])
+      await database.query('DELETE FROM espalier.worker WHERE concurrency = 4')
+      expect((await made).kind).toBe('broken')
+      // The others are made one by one.
+      open3()
+      const rest = names('g', 4).map((_, member) => ({ ...workOf('g'), member }))
+      const left = rest.filter(({ member }) => !kept().includes(`g/${member}`))
+      const others = await Promise.all(left.map(each => coordinator.make(each, call)))
+      expect(others.map(({ kind }) => kind)).toEqual(['made', 'made'])
+      const whole = await coordinator.makeGroup(groupOf('h', 4), {
+        ...call,
+        onBegin() {},
+        onPiece: async () => undefined,
+      })
+      expect(whole).toMatchObject({ kind: 'made', piece: { group: { glance: { unscored: 0 } } } })
+      await coordinator.end(true)
+      await worker.stop()
+    })
+
+    it('[P1] takes up the members of a group that came while it was gone', async () => {
+      let came = 0
+      const never = new Promise<void>(() => {})
+      Object.assign(globalThis, { espalierGate: () => (++came <= 2 ? undefined : never) })
+      const before = await open('left')
+      const lost = before.makeGroup(groupOf('g', 4), {
+        ...call,
+        onBegin() {},
+        onPiece: () => never,
+      })
+      const failure = lost.catch(() => undefined)
+      const worker = startWorker({ grace: 0 })
+      await until(async () => {
+        const parts = await database.query("SELECT id FROM espalier.piece WHERE run = 'left'")
+        return parts.length > 0
+      })
+      const after = await open('left')
+      // Its other members are in the journal by now, so that it is asked for one by one.
+      const [member] = await Promise.race(
+        [0, 1, 2, 3].map(async each => [
+          each,
+          await after.make({ ...workOf('g'), member: each }, call),
+        ]),
+      )
+      expect([0, 1, 2, 3]).toContain(member)
+      await worker.stop()
+      await after.end(true)
+      await failure
+      await before.end(false)
+    })
+
     it('[P1] asks again for what it takes back and wants after all, in this order', async () => {
       const { came, open: letThrough } = closeGate()
       const coordinator = await open('wanted')
@@ -331,8 +401,8 @@ export function describeWorkers(server: TestServer): void {
       await leasing.enter({ host: 'here', concurrency: 2, lease: 60 })
       const [a, b] = await leasing.claim('damaged', 2)
       // A result of an attempt `c`, and half of one.
-      await leasing.finish(a!, packServed(await makeOne('c')))
-      await leasing.finish(b!, packServed(await makeOne('b')).subarray(0, 200))
+      await leasing.finish(a!, await makeOne('c'))
+      await leasing.finish(b!, (await makeOne('b')).subarray(0, 200))
       await until(async () => (await states('damaged')).every(({ state }) => state === 'waiting'))
       await leasing.leave()
       const worker = startWorker()
@@ -359,6 +429,11 @@ export function describeWorkers(server: TestServer): void {
       await coordinator.end(true)
     })
   })
+}
+
+const groupOf = (id: string, members: number): GroupWork => {
+  const { member: _, ...work } = workOf(id)
+  return { ...work, members, order: 0 }
 }
 
 const names = (letter: string, count: number): readonly string[] =>

@@ -1,13 +1,22 @@
 import { randomUUID } from 'node:crypto'
-import { type Answering, askUnlessStopped, type Call } from '../../base/core/call.ts'
-import { seatGroup, type TreeId, treeId } from '../../base/core/ids.ts'
-import type { Elsewhere, Returned, Work } from '../../run/run/elsewhere.ts'
-import { seatsOf } from '../../run/run/pipeline.ts'
+import { askUnlessStopped, type Call } from '../../base/core/call.ts'
+import { type GroupId, type TreeId, treeId } from '../../base/core/ids.ts'
+import type {
+  Elsewhere,
+  GroupCall,
+  GroupWork,
+  Returned,
+  ReturnedGroup,
+  Work,
+} from '../../run/run/elsewhere.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
+import { plentiful } from '../../run/run/threads/crew.ts'
 import type { Listen, WorkerStatus } from '../../run/watch/events.ts'
+import { type Asked, type AskedGroup, answer, leftOf, partOf } from './asked.ts'
 import { type Batch, makeBatch } from './batch.ts'
 import type { Database } from './database.ts'
-import { brokenResult, digestOf, packWork, unpackReturned } from './parcel.ts'
+import { EarlierGroups } from './earlier-groups.ts'
+import { digestOf, packWork } from './parcel.ts'
 import { makePlacing, type Over, overChannel, type Placed, type Placing } from './placing.ts'
 import { type Announced, openRunRow, type RunRow } from './run-row.ts'
 
@@ -31,13 +40,8 @@ const ahead = 2
 /** What is changed on the queue. */
 type Change =
   | ({ readonly kind: 'place' } & Placed)
-  | { readonly kind: 'withdraw' | 'taken'; readonly id: string }
+  | { readonly kind: 'withdraw' | 'taken' | 'taken-part'; readonly id: string }
   | { readonly kind: 'refuse'; readonly id: string; readonly reason: string }
-
-interface Waiting extends Answering<Returned> {
-  readonly work: Work
-  readonly placed: Placed
-}
 
 /** A run in the database: its attempts are made by whoever serves it there. */
 export class Coordinator implements Elsewhere {
@@ -47,10 +51,16 @@ export class Coordinator implements Elsewhere {
   readonly #placing: Placing
   /** In order per attempt, so that a withdrawal cannot overtake a later request for the same one. */
   readonly #changes: Batch<Change>
-  readonly #waiting = new Map<string, Waiting>()
-  readonly #inHand = new Set<string>()
-  /** Finished attempts that this coordinator has not asked for (yet). */
-  readonly #strangers = new Set<string>()
+  readonly #waiting = new Map<string, Asked>()
+  /** Groups that came together, before it is decided whether each is made whole. */
+  readonly #gathered = new Set<AskedGroup>()
+  #soon: NodeJS.Immediate | undefined
+  readonly #inHand = { ids: new Set<string>(), parts: new Set<string>() }
+  /** What is over and this coordinator has not asked for (yet); parts with their group. */
+  readonly #strangers = { ids: new Set<string>(), parts: new Map<string, string>() }
+  #earlier: EarlierGroups | undefined
+  /** Attempts that are asked for, those that came since the last look, and how many came between the last two. */
+  readonly #count = { asked: 0, came: 0, lately: 0 }
   readonly #listeners = new Set<Listen>()
   readonly #told = new Set<string>()
   #workers: readonly WorkerStatus[] = []
@@ -77,6 +87,7 @@ export class Coordinator implements Elsewhere {
   /** Announces the run, with its first weights if its policy is embedded. */
   async enter(): Promise<this> {
     await this.#row.enter(this.#options)
+    this.#earlier = new EarlierGroups(this.#placing, await this.#placing.groups())
     const weights = await this.#options.parts.policy.inside?.pack()
     if (weights) {
       this.#version = 0
@@ -93,8 +104,16 @@ export class Coordinator implements Elsewhere {
   }
 
   get room(): number {
-    const taking = this.#workers.filter(({ refusal }) => refusal === null)
-    return ahead * taking.reduce((sum, { concurrency }) => sum + concurrency, 0)
+    return ahead * this.#places
+  }
+
+  get #taking(): readonly WorkerStatus[] {
+    return this.#workers.filter(({ refusal }) => refusal === null)
+  }
+
+  /** Attempts that the workers can make at one time. */
+  get #places(): number {
+    return this.#taking.reduce((sum, { concurrency }) => sum + concurrency, 0)
   }
 
   watch(listen: Listen): () => void {
@@ -102,21 +121,37 @@ export class Coordinator implements Elsewhere {
     return () => void this.#listeners.delete(listen)
   }
 
-  make(work: Work, call: Call): Promise<Returned> {
-    const id: string = treeId(work.group, work.member)
+  async make(work: Work, call: Call & { readonly tries?: number }): Promise<Returned> {
+    const id = treeId(work.group, work.member)
+    const digest = digestOf(work, this.#version)
+    if (this.#earlier?.has(work.group)) {
+      const found = await this.#earlier.find(work.group, id, digest)
+      if (found) return found
+    }
+    return await askUnlessStopped(call, answering => {
+      const { tries = 0 } = call
+      const placed = { id, work: packWork(work), digest, tries }
+      return this.#place({ kind: 'attempt', work, placed, ...answering })
+    })
+  }
+
+  makeGroup(work: GroupWork, call: GroupCall): Promise<ReturnedGroup> {
+    const { group: id, members } = work
+    const { onBegin, onPiece } = call
     return askUnlessStopped(call, answering => {
-      const placed = { id, work: packWork(work), digest: digestOf(work, this.#version) }
-      this.#waiting.set(id, { work, placed, ...answering })
-      this.#strangers.delete(id)
-      this.#changes.add({ kind: 'place', ...placed })
+      const placed = { id, work: packWork(work), digest: digestOf(work, this.#version), members }
+      const asked = { work, placed, left: members, onBegin, onPiece, ...answering }
+      const group: AskedGroup = { kind: 'group', ...asked }
+      this.#gathered.add(group)
+      this.#soon ??= setImmediate(() => this.#placeGathered())
       return () => {
-        if (this.#waiting.delete(id)) this.#changes.add({ kind: 'withdraw', id })
+        if (!this.#gathered.delete(group)) this.#withdraw(group)
       }
     })
   }
 
-  taken(attempt: TreeId): void {
-    this.#changes.add({ kind: 'taken', id: attempt })
+  taken(made: TreeId | GroupId): void {
+    this.#changes.add({ kind: 'taken', id: made })
   }
 
   async pause(): Promise<void> {
@@ -140,11 +175,66 @@ export class Coordinator implements Elsewhere {
   async end(isFinished: boolean): Promise<void> {
     this.#isOver = true
     clearInterval(this.#timer)
+    clearImmediate(this.#soon)
     this.#wake()
     await this.#looking
     await this.#collecting
     await this.#changes.flushed()
     await (isFinished ? this.#row.remove() : this.#row.stop())
+  }
+
+  #place(asked: Asked): () => void {
+    const { id } = asked.placed
+    this.#waiting.set(id, asked)
+    this.#count.asked += leftOf(asked)
+    this.#strangers.ids.delete(id)
+    if (asked.kind === 'group') {
+      const { parts } = this.#strangers
+      for (const [part, of] of parts) if (of === id) parts.delete(part)
+    }
+    this.#changes.add({ kind: 'place', ...asked.placed })
+    return () => this.#withdraw(asked)
+  }
+
+  /** Groups are counted when all are here that come together. */
+  #placeGathered(): void {
+    this.#soon = undefined
+    const groups = [...this.#gathered]
+    this.#gathered.clear()
+    const coming = groups.reduce((sum, { left }) => sum + left, this.#count.asked)
+    for (const asked of groups) {
+      if (this.#isPlenty(coming, asked.left)) {
+        asked.onBegin()
+        this.#place(asked)
+      } else asked.resolve({ kind: 'spread' })
+    }
+  }
+
+  /** Whether every place has something to do where groups are made whole; without workers nobody knows. */
+  #isPlenty(coming: number, members: number): boolean {
+    const taking = this.#taking
+    const threads = taking.reduce((sum, worker) => sum + (worker.threads ?? 1), 0)
+    if (threads === 0 || this.#count.lately >= threads * members) return true
+    const narrowest = Math.min(...taking.map(({ concurrency }) => concurrency))
+    return members <= narrowest && coming >= Math.min(this.#places, plentiful * threads * members)
+  }
+
+  #withdraw(asked: Asked): void {
+    const { id } = asked.placed
+    if (this.#waiting.get(id) !== asked) return
+    this.#settle(asked)
+    this.#changes.add({ kind: 'withdraw', id })
+  }
+
+  /** Waits for it no longer. */
+  #settle(asked: Asked): void {
+    this.#waiting.delete(asked.placed.id)
+    this.#countCome(leftOf(asked))
+  }
+
+  #countCome(attempts: number): void {
+    this.#count.asked -= attempts
+    this.#count.came += attempts
   }
 
   /** After an outage: a server that crashed may have lost the latest requests. */
@@ -157,16 +247,18 @@ export class Coordinator implements Elsewhere {
       changes.filter(change => change.kind === kind).map(({ id }) => id)
     const placed = changes.filter(change => change.kind === 'place')
     const refused = changes.filter(change => change.kind === 'refuse')
-    const [withdrawn, taken] = [ids('withdraw'), ids('taken')]
+    const [withdrawn, taken, parts] = [ids('withdraw'), ids('taken'), ids('taken-part')]
     await Promise.all([
       placed.length > 0 && this.#placing.place(placed),
       withdrawn.length > 0 && this.#placing.withdraw(withdrawn),
       taken.length > 0 && this.#placing.taken(taken),
+      parts.length > 0 && this.#placing.takenParts(parts),
       ...refused.map(({ id, reason }) => this.#placing.refuse(id, reason)),
     ])
     const free = [...taken, ...refused.map(({ id }) => id)]
-    for (const id of free) this.#inHand.delete(id)
-    if (free.length > 0) this.#wake()
+    for (const id of free) this.#inHand.ids.delete(id)
+    for (const part of parts) this.#inHand.parts.delete(part)
+    if (free.length + parts.length > 0) this.#wake()
   }
 
   /** Resolves at the next announcement or regular check. */
@@ -181,15 +273,20 @@ export class Coordinator implements Elsewhere {
   }
 
   #failAll(error: unknown): void {
-    for (const { reject } of this.#waiting.values()) reject(error)
+    for (const { reject } of [...this.#waiting.values(), ...this.#gathered]) reject(error)
     this.#waiting.clear()
+    this.#gathered.clear()
   }
 
   async #collectAll(): Promise<void> {
     while (!this.#isOver) {
       const news = this.#news()
-      const room = Math.min(32, mostInHand - this.#inHand.size)
-      const known = [...this.#inHand, ...this.#strangers]
+      const { ids, parts } = this.#inHand
+      const room = Math.min(32, mostInHand - ids.size - parts.size)
+      const known = {
+        ids: [...ids, ...this.#strangers.ids],
+        parts: [...parts, ...this.#strangers.parts.keys()],
+      }
       const over = room > 0 ? await this.#placing.over(known, room) : []
       for (const each of over) this.#hand(each)
       if (over.length < room || room <= 0) await news
@@ -197,25 +294,39 @@ export class Coordinator implements Elsewhere {
   }
 
   #hand(over: Over): void {
-    const asked = this.#waiting.get(over.id)
+    const { id, part } = over
+    const asked = this.#waiting.get(id)
     if (!asked) {
-      this.#strangers.add(over.id)
+      if (part === null) this.#strangers.ids.add(id)
+      else this.#strangers.parts.set(part, id)
       return
     }
     // This result answers an older request of the same name; the new one will be placed in a moment.
     if (asked.placed.digest !== over.digest) return
-    this.#inHand.add(over.id)
     try {
-      const returned = returnedOf(over)
-      refuseOthers(returned, asked.work, this.#options.parts)
-      this.#waiting.delete(over.id)
-      asked.resolve(returned)
+      if (asked.kind === 'group' && part !== null) this.#handPart(asked, part, over)
+      else {
+        this.#inHand.ids.add(id)
+        answer(asked, over, this.#options.parts)
+        this.#settle(asked)
+      }
     } catch (error) {
       // It costs this attempt a try, and nothing else.
       const reason = (error as Error).message
-      this.#options.tell(`${over.id} is made again: ${reason}`)
-      this.#changes.add({ kind: 'refuse', id: over.id, reason })
+      this.#options.tell(`${id} is made again: ${reason}`)
+      this.#changes.add({ kind: 'refuse', id, reason })
     }
+  }
+
+  #handPart(asked: AskedGroup, part: string, over: Over): void {
+    this.#inHand.parts.add(part)
+    const piece = partOf(asked, over)
+    asked.left -= piece.count
+    this.#countCome(piece.count)
+    asked.onPiece(piece).then(
+      () => this.#changes.add({ kind: 'taken-part', id: part }),
+      () => undefined,
+    )
   }
 
   #lookAround(): void {
@@ -243,6 +354,8 @@ export class Coordinator implements Elsewhere {
   async #look(): Promise<void> {
     const stall = await this.#stall()
     const reaped = await this.#placing.reap(this.#database.contact(), stall)
+    this.#count.lately = this.#count.came
+    this.#count.came = 0
     for (const { id, state } of reaped) {
       if (state === 'failed') this.#options.tell(`${id} is given up: whoever rolled it died`)
     }
@@ -259,23 +372,4 @@ export class Coordinator implements Elsewhere {
     this.#told.add(line)
     this.#options.tell(line)
   }
-}
-
-/** Throws if a result is not that of the attempt that was asked for. */
-function refuseOthers(
-  returned: Returned,
-  { group, member }: Work,
-  parts: Pick<RollParts, 'environment'>,
-): void {
-  if (returned.kind !== 'made') return
-  const asked = seatsOf(parts).map(seat => treeId(seatGroup(group, seat), member))
-  const got = returned.trees.map(({ id }) => id)
-  if (got.length === asked.length && asked.every(id => got.includes(id))) return
-  throw brokenResult(`it is that of ${got.join(', ') || 'no attempt'}`)
-}
-
-/** What became of an attempt that is over. */
-function returnedOf({ state, reason, result }: Over): Returned {
-  if (state === 'done' && result) return unpackReturned(result)
-  return { kind: 'poisoned', reason: reason ?? 'it broke wherever it was tried' }
 }

@@ -2,15 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Elsewhere } from '../../run/run/elsewhere.ts'
-import type { RollParts } from '../../run/run/roll-groups.ts'
+import { gatherOptions, type RollParts } from '../../run/run/roll-groups.ts'
+import type { RollOptions } from '../../run/run/roll-options.ts'
 import { printOpened } from '../../run/run/served/opened-print.ts'
+import { isWeighedAlike } from '../../run/run/threads/open-threads.ts'
+import { weighingOf } from '../../run/run/threads/spreading.ts'
+import type { Settings } from '../../run/settings/settings.ts'
 import { readManifest } from '../../run/store/run-folder.ts'
 import { connectionOf, type readAddress } from './address.ts'
 import type { Coordinator } from './coordinator.ts'
 import { type Database, openDatabase } from './database.ts'
-import { fingerprintOf } from './fingerprint.ts'
 import { type LocalCluster, openLocal } from './local.ts'
 import { runIdFile } from './local-folder.ts'
+import { fingerprintOf } from './prints/fingerprint.ts'
 import { isLed } from './run-row.ts'
 import { migrate, sweep } from './schema.ts'
 
@@ -19,6 +23,8 @@ interface Entering {
   readonly where: ReturnType<typeof readAddress>
   /** The settings as workers get them. */
   readonly config: Readonly<Record<string, unknown>>
+  /** The run's filters, by name where they have one. */
+  readonly filters: NonNullable<Settings['filters']>
   readonly out?: string
   readonly tell?: (line: string) => void
 }
@@ -26,7 +32,7 @@ interface Entering {
 /** Connects with the database of a cluster, and starts one if it is a local one. */
 export async function enterCluster(
   parts: RollParts,
-  { where, config, out, tell = () => {} }: Entering,
+  { where, config, filters, out, tell = () => {} }: Entering,
 ): Promise<Elsewhere & AsyncDisposable> {
   const { signal = new AbortController().signal } = parts
   const local =
@@ -34,7 +40,10 @@ export async function enterCluster(
   const url = where.kind === 'local' ? local!.url : where.url
   try {
     const database = await openMigrated(url, { tell, signal })
-    return openLate(parts, { database, config, out, tell, local, signal })
+    const weighing = weighingOf({ filters } as RollOptions, parts.filters ?? [])
+    const sent = weighing.isNamed ? { ...config, filters } : config
+    const entered = { database, config: sent, weighs: weighing.isNamed, out, tell, local, signal }
+    return openLate(parts, entered)
   } catch (error) {
     await local?.close()
     signal.throwIfAborted()
@@ -62,6 +71,8 @@ async function openMigrated(
 interface Opening {
   readonly database: Database
   readonly config: Readonly<Record<string, unknown>>
+  /** Whether workers have all that groups are weighed with. */
+  readonly weighs: boolean
   readonly out: string | undefined
   readonly tell: (line: string) => void
   readonly local: LocalCluster | undefined
@@ -71,6 +82,7 @@ interface Opening {
 /** The run is entered with its first attempt: before that its folder may not be there. */
 function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposable {
   const { database, config, out, tell, local, signal } = opening
+  const own = gatherOptions(parts)
   let opened: Promise<Coordinator> | undefined
   let inner: Elsewhere | undefined
   const enter = async () => {
@@ -111,7 +123,9 @@ function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposab
       }
     },
     make: async (work, call) => await (await enter()).make(work, call),
-    taken: tree => inner?.taken(tree),
+    weighs: how => opening.weighs && isWeighedAlike(how, own),
+    makeGroup: async (work, call) => await (await enter()).makeGroup!(work, call),
+    taken: made => inner?.taken(made),
     pause: async () => await (await enter()).pause(),
     resume: async version => await (await enter()).resume(version),
     async [Symbol.asyncDispose]() {

@@ -2,15 +2,22 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { describeCause } from '../../base/core/failure.ts'
 import { withoutSecrets } from '../../base/core/process/secrets.ts'
 import { startTimer } from '../../base/core/process/timer.ts'
-import { type ServedRun, sampledIn } from '../../run/run/served/served-run.ts'
+import type { GroupWork, Piece, Returned, ReturnedGroup, Work } from '../../run/run/elsewhere.ts'
+import type { Crew } from '../../run/run/threads/crew.ts'
 import type { Leased, Leasing } from './leasing.ts'
-import { packServed, unpackWork } from './parcel.ts'
+import { packPiece, packSpent, unpackWork } from './parcel.ts'
+
+/** What makes attempts and groups of a run. */
+export type Makers = Pick<Crew, 'make' | 'makeGroup'>
 
 interface Held {
   readonly leased: Leased
   readonly stop: AbortController
   /** Under which name it was leased: a worker that was given up takes a new name. */
   readonly leasing: Leasing
+  /** Attempts that are not made yet. */
+  left: number
+  done?: Promise<void>
 }
 
 /** Seconds that attempts get to end after they were stopped. */
@@ -22,7 +29,7 @@ export class LeasedAttempts {
   readonly #leasing: () => Leasing
   readonly #onFree: () => void
   readonly #tell: (line: string) => void
-  readonly #held = new Map<string, Held & { readonly done: Promise<void> }>()
+  readonly #held = new Map<string, Held>()
   #claiming = 0
   /** The lease of an attempt that must be made alone, because earlier makers of it died. */
   #suspect: string | undefined
@@ -34,8 +41,9 @@ export class LeasedAttempts {
     this.#tell = tell
   }
 
+  /** Attempts that are not made yet. */
   get size(): number {
-    return this.#held.size
+    return sizeOf([...this.#held.values()])
   }
 
   /** Whether it may take nothing more, because it makes an attempt alone. */
@@ -44,27 +52,27 @@ export class LeasedAttempts {
   }
 
   /** Claims one attempt whose earlier maker died; nothing else is claimed meanwhile. */
-  async claimSuspect(run: string, served: ServedRun): Promise<void> {
-    await this.#take(served, leasing => leasing.claim(run, 1, true))
+  async claimSuspect(run: string, makers: Makers): Promise<void> {
+    await this.#take(makers, leasing => leasing.claim(run, 1, true))
     this.#suspect = [...this.#held.keys()][0]
   }
 
   /** How many attempts of a run it has. */
   holds(run: string): number {
-    return [...this.#held.values()].filter(({ leased }) => leased.run === run).length
+    return sizeOf([...this.#held.values()].filter(({ leased }) => leased.run === run))
   }
 
   /**
    * Takes attempts of a run on; gives whether there may be more. If there were too few, the worker asks
    * to be woken and looks again: what came in between would wake nobody.
    */
-  async claim(run: string, most: number, served: ServedRun): Promise<boolean> {
+  async claim(run: string, most: number, makers: Makers): Promise<boolean> {
     const claim = (count: number): Promise<number> =>
-      this.#take(served, leasing => leasing.claim(run, count))
+      this.#take(makers, leasing => leasing.claim(run, count))
     const first = await claim(most)
-    if (first === most) return true
+    if (first >= most) return true
     await this.#leasing().want(run, most - first)
-    return first + (await claim(most - first)) === most
+    return first + (await claim(most - first)) >= most
   }
 
   /**
@@ -111,7 +119,7 @@ export class LeasedAttempts {
   }
 
   async #take(
-    served: ServedRun,
+    makers: Makers,
     claim: (leasing: Leasing) => Promise<readonly Leased[]>,
   ): Promise<number> {
     const leasing = this.#leasing()
@@ -119,10 +127,12 @@ export class LeasedAttempts {
     try {
       const claimed = await claim(leasing)
       for (const leased of claimed) {
-        const held = { leased, stop: new AbortController(), leasing }
-        this.#held.set(leased.lease, { ...held, done: this.#make(held, served) })
+        const left = leased.members ?? 1
+        const each: Held = { leased, stop: new AbortController(), leasing, left }
+        this.#held.set(leased.lease, each)
+        each.done = this.#make(each, makers)
       }
-      return claimed.length
+      return claimed.reduce((sum, { members }) => sum + (members ?? 1), 0)
     } finally {
       this.#claiming--
     }
@@ -132,16 +142,12 @@ export class LeasedAttempts {
     await Promise.allSettled([...this.#held.values()].map(({ done }) => done))
   }
 
-  async #make({ leased, stop, leasing }: Held, served: ServedRun): Promise<void> {
-    const call = { signal: stop.signal, making: leased.lease }
+  async #make(held: Held, makers: Makers): Promise<void> {
+    const { leased, stop, leasing } = held
     try {
-      const made = await served.make(unpackWork(leased.work), call)
-      const bytes = packServed(made)
-      if (bytes.length > mostBytes) throw new Error(tooLarge(bytes.length))
-      if (await this.#write({ leased, stop, leasing }, bytes)) {
-        this.counts.done++
-        this.counts.sampled += sampledIn(made)
-      } else this.counts.refused++
+      const bytes = await this.#bytesOf(held, makers)
+      if (await this.#write(held, 'finish', bytes)) this.counts.done += leased.members ?? 1
+      else this.counts.refused++
     } catch (error) {
       if (stop.signal.aborted) return
       await leasing.fail(leased, withoutSecrets(describeCause(error))).catch(() => undefined)
@@ -152,11 +158,60 @@ export class LeasedAttempts {
     }
   }
 
-  /** Writes a result, again and again while it is still asked for: that it cannot be written is nobody's try. */
-  async #write({ leased, stop, leasing }: Held, bytes: Buffer): Promise<boolean> {
+  /** Makes what is leased; gives its result, once the parts before that are written. */
+  async #bytesOf(held: Held, makers: Makers): Promise<Buffer> {
+    const { leased, stop } = held
+    const call = { signal: stop.signal, making: leased.lease }
+    const work = unpackWork(leased.work)
+    if (leased.members === null) {
+      return this.#packed(held, await makers.make(work as Work, call))
+    }
+    const parts: Promise<void>[] = []
+    const made = await makers.makeGroup(work as GroupWork, {
+      ...call,
+      onBegin: () => undefined,
+      onPiece: piece => {
+        const written = this.#keep(held, piece)
+        written.catch(() => undefined)
+        parts.push(written)
+        return written
+      },
+    })
+    await Promise.all(parts)
+    return this.#packed(held, made)
+  }
+
+  async #keep(held: Held, piece: Piece): Promise<void> {
+    held.left -= piece.count
+    this.#onFree()
+    if (await this.#write(held, 'keep', this.#packedPiece(piece))) return
+    held.stop.abort(new Error('the lease was lost'))
+  }
+
+  #packed(held: Held, made: Returned | ReturnedGroup): Buffer {
+    if (made.kind === 'spent') return packSpent(made.of)
+    if (made.kind !== 'made') throw new Error(made.kind === 'poisoned' ? made.reason : made.kind)
+    const piece = 'piece' in made ? made.piece : made.sent!
+    held.left -= piece.count
+    return this.#packedPiece(piece)
+  }
+
+  #packedPiece(piece: Piece): Buffer {
+    this.counts.sampled += piece.sampled
+    const bytes = packPiece(piece)
+    if (bytes.length > mostBytes) throw new Error(tooLarge(bytes.length))
+    return bytes
+  }
+
+  /** Writes a result or a part, again and again while it is still asked for: that it cannot be written is nobody's try. */
+  async #write(
+    { leased, stop, leasing }: Held,
+    how: 'finish' | 'keep',
+    bytes: Buffer,
+  ): Promise<boolean> {
     for (let apart = 0.1; ; apart = Math.min(30, apart * 2)) {
       try {
-        return await leasing.finish(leased, bytes)
+        return await leasing[how](leased, bytes)
       } catch (error) {
         stop.signal.throwIfAborted()
         this.#tell(`the result of ${leased.id} is not written yet: ${describeCause(error)}`)
@@ -165,6 +220,8 @@ export class LeasedAttempts {
     }
   }
 }
+
+const sizeOf = (held: readonly Held[]): number => held.reduce((sum, { left }) => sum + left, 0)
 
 /** The largest result that is sent: PostgreSQL takes no value of a gigabyte. */
 const mostBytes = 1 << 29

@@ -4,12 +4,14 @@ import type { Database } from './database.ts'
 import { joined, moreChannel, overChannel, quickly } from './placing.ts'
 import type { RunConfig, RunPrint } from './run-row.ts'
 
-/** An attempt that a worker holds, under a number that nobody else is ever given. */
+/** An attempt or a group that a worker holds, under a number that nobody else is ever given. */
 export interface Leased {
   readonly run: string
   readonly id: string
   readonly lease: string
   readonly work: Buffer
+  /** How many attempts it has, if it is a whole group. */
+  readonly members: number | null
 }
 
 /** A run as a worker sees it. */
@@ -32,6 +34,17 @@ export interface Load {
   readonly leaving: boolean
 }
 
+/** What a worker says of itself. */
+export interface Presence {
+  readonly host: string
+  /** Attempts at one time. */
+  readonly concurrency: number
+  /** @default 1 */
+  readonly threads?: number
+  /** Seconds without a sign of life after which it counts as lost. */
+  readonly lease: number
+}
+
 /** Bytes of results that are sent at one time. */
 const mostSent = 4_000_000
 
@@ -42,6 +55,8 @@ const mostForgiven = 16
 interface Result {
   readonly leased: Leased
   readonly bytes: Buffer
+  /** Whether more of it comes. */
+  readonly isPart: boolean
   /** Called with whether the result was accepted. */
   resolve(isTaken: boolean): void
   reject(error: unknown): void
@@ -65,12 +80,12 @@ export class Leasing {
   }
 
   /** Makes the worker known. */
-  async enter(about: { host: string; concurrency: number; lease: number }): Promise<void> {
+  async enter(about: Presence): Promise<void> {
     await this.#database.query(
-      `INSERT INTO espalier.worker (id, host, process, concurrency, lease_seconds, lease_until)
-       VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $5 * interval '1 second')
+      `INSERT INTO espalier.worker (id, host, process, concurrency, threads, lease_seconds, lease_until)
+       VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + $6 * interval '1 second')
        ON CONFLICT (id) DO NOTHING`,
-      [this.#worker, about.host, process.pid, about.concurrency, about.lease],
+      [this.#worker, about.host, process.pid, about.concurrency, about.threads ?? 1, about.lease],
     )
   }
 
@@ -123,35 +138,56 @@ export class Leasing {
     )
   }
 
-  /** Claims the attempts that waited longest; skips rows that others have locked. */
+  /**
+   * Claims the attempts that waited longest, and groups of them, until it has so many; skips rows that others
+   * have locked. The last group may be larger than what was left.
+   */
   async claim(run: string, most: number, isSuspect = false): Promise<readonly Leased[]> {
     return await this.#database.query<Leased>(
-      `WITH ${quickly}, next AS (
-         SELECT id FROM espalier.attempt WHERE run = $1 AND state = 'waiting'
+      `WITH ${quickly}, first AS (
+         SELECT coalesce(members, 1) AS size FROM espalier.attempt WHERE run = $1 AND state = 'waiting'
            AND (tries >= ${suspectAfter}) = $4
-         ORDER BY place LIMIT $2 FOR UPDATE SKIP LOCKED),
+         ORDER BY place LIMIT 1),
+       locked AS (
+         SELECT id, place, coalesce(members, 1) AS size FROM espalier.attempt WHERE run = $1 AND state = 'waiting'
+           AND (tries >= ${suspectAfter}) = $4
+         ORDER BY place LIMIT (SELECT ceil($2::numeric / size) FROM first) FOR UPDATE SKIP LOCKED),
+       next AS (
+         SELECT id, size FROM (SELECT id, size, sum(size) OVER (ORDER BY place) - size AS before FROM locked) l
+         WHERE before < $2),
        settled AS (
-         UPDATE espalier.attendance SET wants = greatest(0, wants - n) FROM (SELECT count(*) AS n FROM next) c
+         UPDATE espalier.attendance SET wants = greatest(0, wants - n) FROM (SELECT sum(size) AS n FROM next) c
          WHERE run = $1 AND worker = $3 AND wants > 0 AND n > 0)
        UPDATE espalier.attempt a
        SET state = 'leased', worker = $3, lease = nextval('espalier.lease'), tries = tries + 1
        FROM next, quick WHERE a.run = $1 AND a.id = next.id
          AND EXISTS (SELECT 1 FROM espalier.worker WHERE id = $3 AND NOT lost)
-       RETURNING a.run, a.id, a.lease, a.work`,
+       RETURNING a.run, a.id, a.lease, a.work, a.members`,
       [run, most, this.#worker, isSuspect],
     )
   }
 
   /** Writes a result; refused if the lease is no longer this worker's. */
   finish(leased: Leased, bytes: Buffer): Promise<boolean> {
-    return new Promise((resolve, reject) => this.#results.add({ leased, bytes, resolve, reject }))
+    return this.#add(leased, bytes, false)
+  }
+
+  /** Writes a part of what is leased; refused if the lease is no longer this worker's. */
+  keep(leased: Leased, bytes: Buffer): Promise<boolean> {
+    return this.#add(leased, bytes, true)
+  }
+
+  #add(leased: Leased, bytes: Buffer, isPart: boolean): Promise<boolean> {
+    return new Promise((resolve, reject) =>
+      this.#results.add({ leased, bytes, isPart, resolve, reject }),
+    )
   }
 
   /** Results that come during a write go together in the next one, with one wait for the disk. */
   async #write(results: readonly Result[]): Promise<void> {
     try {
       const taken = new Set(await this.#writeAll(results))
-      for (const { leased, resolve } of results) resolve(taken.has(leased.lease))
+      for (const { leased, resolve } of results) resolve(taken.has(nameOf(leased)))
     } catch (error) {
       if (results.length === 1) results[0]!.reject(error)
       // One that cannot be written keeps no other from it.
@@ -161,15 +197,22 @@ export class Leasing {
 
   async #writeAll(results: readonly Result[]): Promise<readonly string[]> {
     const { bytes, starts, sizes } = joined(results.map(result => result.bytes))
-    const rows = await this.#database.query<{ lease: string }>(
-      `WITH done AS (
-         UPDATE espalier.attempt a SET state = 'done', result = substr($2::bytea, g.start, g.size)
-         FROM unnest($3::text[], $4::text[], $5::bigint[], $6::integer[], $7::integer[])
-           AS g (run, id, lease, start, size)
-         WHERE a.run = g.run AND a.id = g.id AND a.lease = g.lease AND a.worker = $1 AND a.state = 'leased'
-         RETURNING a.run, a.lease),
-       told AS (SELECT pg_notify('${overChannel('')}' || run, '') FROM (SELECT DISTINCT run FROM done) d)
-       SELECT lease FROM done, (SELECT count(*) FROM told) t`,
+    const rows = await this.#database.query<Pick<Leased, 'run' | 'id'>>(
+      `WITH given AS (
+         SELECT * FROM unnest($3::text[], $4::text[], $5::bigint[], $6::integer[], $7::integer[], $8::boolean[])
+           AS g (run, id, lease, start, size, part)),
+       done AS (
+         UPDATE espalier.attempt a SET state = 'done', result = substr($2::bytea, g.start, g.size) FROM given g
+         WHERE NOT g.part AND a.run = g.run AND a.id = g.id AND a.lease = g.lease AND a.worker = $1 AND a.state = 'leased'
+         RETURNING a.run, a.id),
+       kept AS (
+         INSERT INTO espalier.piece (run, id, result)
+         SELECT a.run, a.id, substr($2::bytea, g.start, g.size) FROM given g JOIN espalier.attempt a
+           ON a.run = g.run AND a.id = g.id AND a.lease = g.lease AND a.worker = $1 AND a.state = 'leased'
+         WHERE g.part FOR SHARE OF a RETURNING run, id),
+       written AS (SELECT * FROM done UNION ALL SELECT * FROM kept),
+       told AS (SELECT pg_notify('${overChannel('')}' || run, '') FROM (SELECT DISTINCT run FROM written) d)
+       SELECT run, id FROM written, (SELECT count(*) FROM told) t`,
       [
         this.#worker,
         bytes,
@@ -178,31 +221,33 @@ export class Leasing {
         results.map(({ leased }) => leased.lease),
         starts,
         sizes,
+        results.map(({ isPart }) => isPart),
       ],
     )
-    return rows.map(({ lease }) => lease)
+    return rows.map(nameOf)
   }
 
-  /** Reports that an attempt failed here; it is tried again, up to the limit of tries. */
+  /** Reports that an attempt failed here; it is tried again, up to the limit of tries. A group is not. */
   async fail({ run, id, lease }: Leased, reason: string): Promise<void> {
     await this.#database.query(
       `WITH failed AS (
          UPDATE espalier.attempt SET worker = NULL, lease = NULL, reason = $4,
-           state = CASE WHEN tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
+           state = CASE WHEN members > 0 OR tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
          WHERE run = $1 AND id = $2 AND lease = $3 AND state = 'leased' RETURNING state)
        SELECT CASE state WHEN 'failed' THEN pg_notify($5, '') ELSE espalier.wake($1, 1) END FROM failed`,
       [run, id, lease, reason, overChannel(run)],
     )
   }
 
-  /** Gives attempts back as if they had never been taken. */
+  /** Gives attempts back as if they had never been taken; a group of which a part is kept is over. */
   async giveBack(leases: readonly string[]): Promise<void> {
     await this.#database.query(
       `WITH back AS (
-         UPDATE espalier.attempt SET state = 'waiting', worker = NULL, lease = NULL, tries = tries - 1
+         UPDATE espalier.attempt a SET worker = NULL, lease = NULL, tries = tries - 1, state = CASE WHEN members > 0
+           AND EXISTS (SELECT 1 FROM espalier.piece p WHERE p.run = a.run AND p.id = a.id) THEN 'failed' ELSE 'waiting' END
          WHERE worker = $1 AND lease = ANY($2::bigint[]) AND state = 'leased' RETURNING run)
-       SELECT espalier.wake(run, count(*)) FROM back GROUP BY run`,
-      [this.#worker, leases],
+       SELECT espalier.wake(run, count(*)), pg_notify($3 || run, '') FROM back GROUP BY run`,
+      [this.#worker, leases, overChannel('')],
     )
   }
 
@@ -261,3 +306,5 @@ export class Leasing {
     return row?.weights ?? null
   }
 }
+
+const nameOf = ({ run, id }: Pick<Leased, 'run' | 'id'>): string => `${run} ${id}`

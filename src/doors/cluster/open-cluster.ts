@@ -42,7 +42,8 @@ export function openCluster(address: string, options: ClusterOptions): OpenElsew
   const config = sentConfig(options.config)
   return async parts => {
     const { enterCluster } = await import('./enter-cluster.ts')
-    return await enterCluster(parts, { ...options, where, config })
+    const { filters = [] } = options.config
+    return await enterCluster(parts, { ...options, filters, where, config })
   }
 }
 

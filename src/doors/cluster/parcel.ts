@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto'
 import { deserialize, serialize } from 'node:v8'
 import type { SpentKind } from '../../run/run/budget.ts'
-import type { Made, Returned, Work } from '../../run/run/elsewhere.ts'
-import { type ScoreRecord, toMember, toScoreRecord } from '../../run/run/served/score-record.ts'
-import type { Served } from '../../run/run/served/served-run.ts'
-import { checkFrame, decodeFrame, encodeFrame } from '../../run/store/frame.ts'
-import { treeFromFrame, treeToFrame } from '../../run/store/tree-frame.ts'
-import type { RunEvent } from '../../run/watch/events.ts'
+import type { GroupWork, Piece, Work } from '../../run/run/elsewhere.ts'
+import type { SentPiece } from '../../run/run/threads/made-batch.ts'
+import { batchOf, readMadeBatch } from '../../run/run/threads/read-batch.ts'
+import { decodeFrame, encodeFrame, type FrameArray } from '../../run/store/frame.ts'
 
-/** Work as bytes. Tasks may hold whatever structured cloning can carry, dates and big integers too. */
-export function packWork(work: Work): Buffer {
+/** An attempt or a whole group as bytes. Tasks may hold whatever structured cloning can carry, dates and big integers too. */
+export function packWork(work: Work | GroupWork): Buffer {
   try {
     return serialize(work)
   } catch (cause) {
@@ -20,56 +18,52 @@ export function packWork(work: Work): Buffer {
   }
 }
 
-/** The work that was sent. */
-export function unpackWork(bytes: Uint8Array): Work {
-  return deserialize(bytes) as Work
+/** The attempt or the group that was sent. */
+export function unpackWork(bytes: Uint8Array): Work | GroupWork {
+  return deserialize(bytes) as Work | GroupWork
 }
 
-/** A digest of everything the result depends on; a budget decides only whether there is a result. */
-export function digestOf({ allowance: _, ...work }: Work, version: number | null): string {
-  return createHash('sha256').update(serialize(work)).update(`${version}`).digest('hex')
+/**
+ * A digest of everything that attempts depend on besides their names, so that a group has that of its attempts; a
+ * budget decides only whether there is a result.
+ */
+export function digestOf(
+  { group, task, seed, sampling, limits, examples, endpoint }: Work | GroupWork,
+  version: number | null,
+): string {
+  const deciding = serialize({ group, task, seed, sampling, limits, examples, endpoint })
+  return createHash('sha256').update(deciding).update(`${version}`).digest('hex')
 }
 
-type ParcelHeader =
+/** What a worker gives back: what was made, or that an allowance did not suffice. */
+export type Parcel =
+  | { readonly kind: 'piece'; readonly piece: Piece }
   | { readonly kind: 'spent'; readonly of: SpentKind }
-  | {
-      readonly kind: 'made'
-      /** Each with the place of its first array. */
-      readonly trees: readonly { readonly tree: unknown; readonly from: number }[]
-      readonly scores: readonly ScoreRecord[]
-      readonly events: readonly RunEvent[]
-    }
 
-/** What a worker gives back, as bytes. */
-export function packServed(served: Served): Buffer {
-  return served.kind === 'made' ? packMade(served) : packSpent(served.of)
-}
+type ParcelHeader = Pick<Parcel, 'kind'> & { readonly of?: SpentKind }
 
-/** An attempt that was made, as bytes: its trees as the journal writes them, its scores, its events. */
-export function packMade({ trees, members, events }: Omit<Made, 'kind'>): Buffer {
-  const frames = trees.map(treeToFrame)
-  const arrays = frames.flatMap(frame => frame.arrays)
-  let from = 0
-  const headers = frames.map(frame => {
-    const placed = { tree: frame.header, from }
-    from += frame.arrays.length
-    return placed
-  })
-  const scores = members.map(toScoreRecord)
-  const parcel: ParcelHeader = { kind: 'made', trees: headers, scores, events }
-  return encodeFrame({ header: parcel, arrays })
+/** What was made, as bytes. */
+export function packPiece(piece: Piece): Buffer {
+  const { pieces, texts, records, frames } = batchOf(piece)
+  const header: ParcelHeader = { kind: 'piece' }
+  return encodeFrame({ header, arrays: [frames, ...[pieces, texts, records].map(toBytes)] })
 }
 
 /** Says that an allowance did not suffice. */
-function packSpent(of: SpentKind): Buffer {
-  return encodeFrame({ header: { kind: 'spent', of } satisfies ParcelHeader, arrays: [] })
+export function packSpent(of: SpentKind): Buffer {
+  const header: ParcelHeader = { kind: 'spent', of }
+  return encodeFrame({ header, arrays: [] })
 }
 
+const toBytes = (text: string): Uint8Array => Buffer.from(text)
+
 /** Reads and checks what a worker gave back: anybody with access to the database could have written it. */
-export function unpackReturned(bytes: Buffer): Returned {
+export function unpackParcel(bytes: Buffer): Parcel {
   try {
-    checkFrame(bytes, 0)
-    return readReturned(bytes)
+    const { header, arrays } = decodeFrame(bytes, 0)
+    const { kind, of } = header as ParcelHeader
+    if (kind === 'spent') return { kind, of: of === 'money' ? of : 'tokens' }
+    return { kind: 'piece', piece: readPiece(arrays) }
   } catch (cause) {
     throw brokenResult((cause as Error).message, cause)
   }
@@ -82,13 +76,35 @@ export function brokenResult(why: string, cause?: unknown): Error {
   })
 }
 
-function readReturned(bytes: Buffer): Returned {
-  const { header, arrays } = decodeFrame(bytes, 0)
-  const parcel = header as ParcelHeader
-  if (parcel.kind === 'spent') return parcel
-  const trees = parcel.trees.map(({ tree, from }) =>
-    treeFromFrame({ header: tree, arrays: arrays.slice(from) }),
-  )
-  const members = parcel.scores.map(score => toMember(score, trees))
-  return { kind: 'made', trees, members, events: parcel.events }
+function readPiece(arrays: readonly FrameArray[]): Piece {
+  const [frames, ...texts] = arrays as readonly Uint8Array[]
+  const [pieces = '', own = '', records = ''] = texts.map(each => Buffer.from(each).toString())
+  if (!frames) throw new Error('it has no frames')
+  refuseOdd(JSON.parse(pieces), { frames: frames.length, own: own.length, records: records.length })
+  const batch = { kind: 'made', pieces, texts: own, records, frames } as const
+  return readMadeBatch(batch)[0]!.piece
 }
+
+/** Refuses a piece whose places lead out of what was sent with it. */
+function refuseOdd(
+  [sent]: readonly SentPiece[],
+  lengths: { readonly frames: number; readonly own: number; readonly records: number },
+): void {
+  if (!sent) throw new Error('it holds nothing')
+  const { notes, sampled, outcomes, lines, details, group } = sent
+  const isShaped = isCount(sampled) && Array.isArray(outcomes) && (!group || group.glance)
+  if (!isShaped) throw new Error('it does not say what it holds')
+  let end = 0
+  for (const [id, offset, size, ...costs] of notes) {
+    if (typeof id !== 'string' || offset !== end || !(size > 0) || !costs.every(isCount)) {
+      throw new Error(`its tree ${id} lies at ${offset}, with ${size} bytes`)
+    }
+    end += size
+  }
+  const own = lines + details + (group?.line ?? 0)
+  if (end > lengths.frames || own !== lengths.own || (group?.record ?? 0) !== lengths.records) {
+    throw new Error('it is not as long as it says')
+  }
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0

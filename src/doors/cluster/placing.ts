@@ -8,20 +8,33 @@ export const moreChannel = (worker: string): string => `${workChannel}_${worker}
 /** Announces to the coordinator of a run that something of it is over. */
 export const overChannel = (run: string): string => `espalier_over_${run}`
 
-/** An attempt that is put on the queue. */
+/** An attempt or a group that is put on the queue. */
 export interface Placed {
   readonly id: string
   readonly work: Buffer
   readonly digest: string
+  /** How many attempts a group has. @default it is an attempt */
+  readonly members?: number
+  /** How often it was in the hands of somebody who is gone. @default 0 */
+  readonly tries?: number
 }
 
-/** An attempt that is over. */
+/** An attempt or a group that is over, or a part of a group that is made. */
 export interface Over {
   readonly id: string
   readonly digest: string
-  readonly state: 'done' | 'failed'
+  readonly state: 'done' | 'failed' | 'part'
+  readonly tries: number
   readonly reason: string | null
   readonly result: Buffer | null
+  /** The number of the part. */
+  readonly part: string | null
+}
+
+/** What the coordinator holds already, or cannot use (yet). */
+export interface InHand {
+  readonly ids: readonly string[]
+  readonly parts: readonly string[]
 }
 
 /**
@@ -44,25 +57,44 @@ export function makePlacing(database: Database, run: string) {
       const { bytes, starts, sizes } = joined(placed.map(({ work }) => work))
       await database.query(
         `WITH ${quickly}, placed AS (
-           INSERT INTO espalier.attempt (run, id, work, digest)
-           SELECT $1, id, substr($3::bytea, start, size), digest
-           FROM unnest($2::text[], $4::integer[], $5::integer[], $6::text[]) AS p (id, start, size, digest)
+           INSERT INTO espalier.attempt (run, id, work, digest, members, tries)
+           SELECT $1, id, substr($3::bytea, start, size), digest, members, tries
+           FROM unnest($2::text[], $4::integer[], $5::integer[], $6::text[], $7::integer[], $8::integer[])
+             AS p (id, start, size, digest, members, tries)
            ON CONFLICT (run, id) DO UPDATE SET work = excluded.work, digest = excluded.digest,
-             state = 'waiting', worker = NULL, lease = NULL, tries = 0, reason = NULL, result = NULL
-           WHERE attempt.digest <> excluded.digest RETURNING 1)
+             members = excluded.members, state = 'waiting', worker = NULL, lease = NULL, tries = 0,
+             reason = NULL, result = NULL
+           WHERE attempt.digest <> excluded.digest RETURNING id, members),
+         outdated AS (
+           DELETE FROM espalier.piece USING placed
+           WHERE run = $1 AND piece.id = placed.id AND placed.members > 0)
          SELECT espalier.wake($1, n) FROM (SELECT count(*) AS n FROM placed) p WHERE n > 0`,
-        [run, placed.map(({ id }) => id), bytes, starts, sizes, placed.map(({ digest }) => digest)],
+        [
+          run,
+          placed.map(({ id }) => id),
+          bytes,
+          starts,
+          sizes,
+          placed.map(({ digest }) => digest),
+          placed.map(({ members }) => members ?? null),
+          placed.map(({ tries }) => tries ?? 0),
+        ],
       )
     },
-    /** Finished attempts, except those the coordinator already holds. */
-    async over(inHand: readonly string[], most: number): Promise<readonly Over[]> {
+    /** What is over, except what the coordinator already holds: the parts of a group before its end. */
+    async over({ ids, parts }: InHand, most: number): Promise<readonly Over[]> {
       return await database.query<Over>(
-        `SELECT id, digest, state, reason, result FROM espalier.attempt
-         WHERE run = $1 AND state IN ('done', 'failed') AND id <> ALL($2::text[])
-         ORDER BY place LIMIT $3`,
-        [run, inHand, most],
+        `(SELECT p.id, a.digest, 'part' AS state, a.tries, NULL AS reason, p.result, p.place::text AS part
+          FROM espalier.piece p JOIN espalier.attempt a ON a.run = p.run AND a.id = p.id
+          WHERE p.run = $1 AND p.place <> ALL($4::bigint[]) ORDER BY p.place LIMIT $3)
+         UNION ALL
+         (SELECT id, digest, state, tries, reason, result, NULL FROM espalier.attempt
+          WHERE run = $1 AND state IN ('done', 'failed') AND id <> ALL($2::text[])
+          ORDER BY place LIMIT $3) LIMIT $3`,
+        [run, ids, most, parts],
       )
     },
+    ...makeGroups(database, run),
     /** Forgets attempts that the journal has. */
     async taken(ids: readonly string[]): Promise<void> {
       await database.query(
@@ -70,13 +102,13 @@ export function makePlacing(database: Database, run: string) {
         [run, ids],
       )
     },
-    /** Puts back what has a result that cannot be taken; it counts as a try. */
+    /** Puts back what has a result that cannot be taken; it counts as a try. A group is over with it. */
     async refuse(id: string, reason: string): Promise<void> {
       await database.query(
         `WITH back AS (
            UPDATE espalier.attempt SET worker = NULL, lease = NULL, result = NULL, reason = $3,
-             state = CASE WHEN tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
-           WHERE run = $1 AND id = $2 AND state = 'done' RETURNING state)
+             state = CASE WHEN members > 0 OR tries >= ${mostTries} THEN 'failed' ELSE 'waiting' END
+           WHERE run = $1 AND id = $2 AND (state = 'done' OR members > 0) RETURNING state)
          SELECT espalier.wake($1, 1) FROM back WHERE state = 'waiting'`,
         [run, id, reason],
       )
@@ -109,15 +141,52 @@ export function makePlacing(database: Database, run: string) {
       return await database.query(
         `WITH back AS (
            UPDATE espalier.attempt a SET worker = NULL, lease = NULL,
-             state = CASE WHEN a.tries >= $2 THEN 'failed' ELSE 'waiting' END,
+             state = CASE WHEN a.members > 0 OR a.tries >= $2 THEN 'failed' ELSE 'waiting' END,
              reason = format('%s workers died or were cut off while they rolled it, the last one on %s', a.tries,
                coalesce((SELECT w.host FROM espalier.worker w WHERE w.id = a.worker), 'a machine that is gone'))
            WHERE a.run = $1 AND a.state = 'leased'
              AND NOT EXISTS (SELECT 1 FROM espalier.worker w WHERE w.id = a.worker AND NOT w.lost)
-           RETURNING a.id, a.state),
+           RETURNING a.id, CASE WHEN a.members > 0 THEN 'broken' ELSE a.state END AS state),
          woken AS (SELECT espalier.wake($1, n) FROM (SELECT count(*) AS n FROM back) b WHERE n > 0)
          SELECT id, state FROM back, (SELECT count(*) FROM woken) w`,
         [run, mostTries],
+      )
+    },
+  }
+}
+
+/** What a coordinator asks of groups. */
+function makeGroups(database: Database, run: string) {
+  return {
+    /** Forgets parts that the journal has. */
+    async takenParts(parts: readonly string[]): Promise<void> {
+      await database.query(
+        `WITH ${quickly} DELETE FROM espalier.piece USING quick WHERE run = $1 AND place = ANY($2::bigint[])`,
+        [run, parts],
+      )
+    },
+    /** The groups that are on the queue from before. */
+    async groups(): Promise<readonly string[]> {
+      const rows = await database.query<{ id: string }>(
+        'SELECT id FROM espalier.attempt WHERE run = $1 AND members > 0',
+        [run],
+      )
+      return rows.map(({ id }) => id)
+    },
+    /** Ends a group that nobody asks for whole any more; gives what came of it. What is there stays until the run is over. */
+    async apart(id: string): Promise<readonly Pick<Over, 'digest' | 'result'>[]> {
+      await database.query(
+        `WITH ended AS (
+           UPDATE espalier.attempt SET state = 'failed', worker = NULL, lease = NULL
+           WHERE run = $1 AND id = $2 AND state IN ('waiting', 'leased') RETURNING 1)
+         SELECT pg_notify($3, $1) FROM ended`,
+        [run, id, workChannel],
+      )
+      return await database.query<Pick<Over, 'digest' | 'result'>>(
+        `SELECT a.digest, unnest(array_append(array_agg(p.result), a.result)) AS result
+         FROM espalier.attempt a LEFT JOIN espalier.piece p ON p.run = a.run AND p.id = a.id
+         WHERE a.run = $1 AND a.id = $2 GROUP BY a.digest, a.result`,
+        [run, id],
       )
     },
   }

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { WorkerStatus } from '../../run/watch/events.ts'
 import type { Database } from './database.ts'
-import type { Fingerprint } from './fingerprint.ts'
 import { workChannel } from './placing.ts'
+import type { Fingerprint } from './prints/fingerprint.ts'
 
 /** What a coordinator announces of its run. */
 export interface Announced {
@@ -133,7 +133,7 @@ export function openRunRow(database: Database, run: string, coordinator: string)
     /** The workers that came to the run. */
     async workers(): Promise<readonly WorkerStatus[]> {
       return await database.query<WorkerStatus>(
-        `SELECT w.id, w.host, w.process, w.concurrency, w.running, w.done::integer AS done,
+        `SELECT w.id, w.host, w.process, w.concurrency, w.threads, w.running, w.done::integer AS done,
            w.refused::integer AS refused, w.sampled::float8 AS sampled, w.leaving,
            extract(epoch FROM clock_timestamp() - w.started)::float8 AS seconds,
            greatest(0, extract(epoch FROM clock_timestamp() - w.lease_until) + w.lease_seconds)::float8 AS silent,

@@ -1,7 +1,8 @@
 import { describeCause } from '../../base/core/failure.ts'
 import { withoutSecrets } from '../../base/core/process/secrets.ts'
 import { rollOptionsOf } from '../../run/run/roll-options.ts'
-import { openServedRun, type ServedRun, type Width } from '../../run/run/served/served-run.ts'
+import { openServedRun, type Width } from '../../run/run/served/served-run.ts'
+import type { Crew } from '../../run/run/threads/crew.ts'
 import { checkSettings } from '../../run/settings/check-settings.ts'
 import { needed } from '../../run/settings/open-named.ts'
 import {
@@ -10,13 +11,20 @@ import {
   withDefaults,
   withoutUndefined,
 } from '../../run/settings/settings.ts'
-import { differences, type Fingerprint, fingerprintOf } from './fingerprint.ts'
 import type { Leasing, RunState } from './leasing.ts'
+import { openMakers, type WorkerThreads } from './makers.ts'
+import { differences, type Fingerprint, fingerprintOf } from './prints/fingerprint.ts'
 import type { RunConfig, RunPrint } from './run-row.ts'
 
+/** A run that is open here. */
+interface ServedHere extends AsyncDisposable {
+  readonly makers: Crew
+}
+
 interface Known {
-  readonly opening: Promise<ServedRun | undefined>
-  isPaused: boolean
+  readonly opening: Promise<ServedHere | undefined>
+  /** The weights that it samples from. */
+  version: number | null
   /** The number of the run's last change that was followed. */
   epoch: number
 }
@@ -27,6 +35,8 @@ const reopenSeconds = 30
 /** What a run is opened with in a worker. */
 export interface Serving {
   readonly concurrency: number
+  /** @default 1 */
+  readonly threads?: WorkerThreads
   readonly tell: (line: string) => void
 }
 
@@ -43,23 +53,26 @@ export class RunsServed implements AsyncDisposable {
   }
 
   /** Opens a run if it is new, and pauses, resumes and changes weights as it says. */
-  async follow(state: RunState): Promise<ServedRun | undefined> {
+  async follow(state: RunState): Promise<Crew | undefined> {
     const { id, epoch } = state
-    const known = this.#runs.get(id) ?? { opening: this.#open(id), isPaused: false, epoch: -1 }
+    const known = this.#runs.get(id) ?? { opening: this.#open(id), version: null, epoch: -1 }
     this.#runs.set(id, known)
-    const served = await known.opening
-    if (!served || known.epoch === epoch) return served
+    const makers = (await known.opening)?.makers
+    if (!makers || known.epoch === epoch) return makers
     known.epoch = epoch
     if (state.paused) {
-      if (known.isPaused) await this.#leasing().acknowledge(id, epoch)
-      known.isPaused = true
-      served.pause(() => this.#leasing().acknowledge(id, epoch))
-      return served
+      // If this cannot be confirmed, the worker counts as lost and notices by its heartbeat.
+      const confirm = (): Promise<void> => this.#leasing().acknowledge(id, epoch)
+      void makers
+        .pause()
+        .then(confirm)
+        .catch(() => undefined)
+      return makers
     }
-    known.isPaused = false
-    const weights = (): Promise<Buffer | null> => this.#leasing().weights(id)
-    await served.resume({ version: state.version, weights })
-    return served
+    const isNew = state.version !== known.version
+    known.version = state.version
+    await makers.resume(isNew ? (state.version ?? undefined) : undefined)
+    return makers
   }
 
   /** Closes the runs that are over. */
@@ -85,13 +98,16 @@ export class RunsServed implements AsyncDisposable {
     await this.leaveOthers([], () => false)
   }
 
-  async #open(run: string): Promise<ServedRun | undefined> {
+  async #open(run: string): Promise<ServedHere | undefined> {
     // Join before reading its state: from then on the coordinator waits for this worker.
     await this.#leasing().attend(run)
     const row = await this.#leasing().settingsOf(run)
     if (!row) return undefined
     try {
-      return await openRun(row.config, row.fingerprint, this.#serving)
+      return await openRun(row.config, row.fingerprint, {
+        ...this.#serving,
+        packWeights: () => this.#leasing().weights(run),
+      })
     } catch (error) {
       const reason = withoutSecrets(describeCause(error))
       if (!this.#told.has(reason)) this.#serving.tell(`run ${row.name} is not taken on: ${reason}`)
@@ -107,20 +123,32 @@ export class RunsServed implements AsyncDisposable {
 async function openRun(
   { settings, today }: RunConfig,
   there: RunPrint,
-  serving: Serving,
-): Promise<ServedRun> {
+  serving: Serving & { packWeights(): Promise<Uint8Array | null> },
+): Promise<ServedHere> {
   const input = checkSettings(settings, 'the settings of the run') as SettingsInput
   refuseDifferent(there.code, fingerprintOf(input))
   const values = withDefaults(input)
   const options = { ...rollOptionsOf(values), today: new Date(today) }
-  const served = await openServedRun(needed(values, 'environment'), options, {
+  const environment = needed(values, 'environment')
+  const { onUpdate } = values
+  const { threads = 1 } = serving
+  const width = widthOf(values, serving.concurrency)
+  const served = await openServedRun(environment, options, {
     ...serving,
-    concurrency: widthOf(values, serving.concurrency),
-    onUpdate: values.onUpdate,
+    concurrency: width,
+    onUpdate,
   })
   try {
     refuseDifferent(there.opened, served.print)
-    return served
+    const start = { onUpdate }
+    const makers = openMakers({ ...serving, environment, options, served, width, start, threads })
+    return {
+      makers,
+      async [Symbol.asyncDispose]() {
+        await makers[Symbol.asyncDispose]()
+        await served[Symbol.asyncDispose]()
+      },
+    }
   } catch (error) {
     await served[Symbol.asyncDispose]()
     throw error

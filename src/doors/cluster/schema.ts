@@ -74,6 +74,21 @@ const migrations: readonly string[] = [
     SELECT pg_notify('espalier_work_' || worker, of_run) FROM woken
   $wake$;
   `,
+  // A row may be a whole group, whose finished members come in pieces before its result.
+  `
+  ALTER TABLE espalier.attempt ADD COLUMN members integer;
+  ALTER TABLE espalier.worker ADD COLUMN threads integer NOT NULL DEFAULT 1;
+  CREATE TABLE espalier.piece (
+    run text NOT NULL,
+    id text NOT NULL,
+    place bigserial,
+    result bytea NOT NULL,
+    PRIMARY KEY (run, place),
+    FOREIGN KEY (run, id) REFERENCES espalier.attempt ON DELETE CASCADE
+  );
+  ALTER TABLE espalier.piece ALTER COLUMN result SET STORAGE EXTERNAL;
+  CREATE INDEX piece_of ON espalier.piece (run, id);
+  `,
 ]
 
 /** The version of the schema that this program knows. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { ServedRun } from '../../run/run/served/served-run.ts'
 import type { Database } from './database.ts'
-import { LeasedAttempts } from './leased-attempts.ts'
+import { LeasedAttempts, type Makers } from './leased-attempts.ts'
 import { Leasing, type RunState } from './leasing.ts'
+import { threadsOf, type WorkerThreads } from './makers.ts'
 import { workChannel } from './placing.ts'
 import { RunsServed } from './runs-served.ts'
 
@@ -11,6 +11,8 @@ import { RunsServed } from './runs-served.ts'
 export interface WorkerOptions {
   /** Attempts at one time. */
   readonly concurrency: number
+  /** Threads that make them. @default 1 */
+  readonly threads?: WorkerThreads
   /** Seconds without a sign of life after which what it holds is given to others. @default 30 */
   readonly lease?: number
   /** Seconds that attempts under way are given when it is stopped. @default 30 */
@@ -37,7 +39,7 @@ export async function work(database: Database, options: WorkerOptions): Promise<
 /** A run that can be served, as it was when it was last looked at. */
 interface Open {
   readonly state: RunState
-  readonly served: ServedRun
+  readonly makers: Makers
   /** Whether it may have something that nobody has taken yet. */
   hasWork: boolean
 }
@@ -66,8 +68,9 @@ class Worker {
   }
 
   async enter(): Promise<void> {
-    const { concurrency, lease } = this.#options
-    await this.#leasing.enter({ host: hostname(), concurrency, lease })
+    const { concurrency, lease, threads = 1 } = this.#options
+    const about = { host: hostname(), concurrency, threads: threadsOf(threads), lease }
+    await this.#leasing.enter(about)
   }
 
   /** Attempts that have not ended. */
@@ -140,7 +143,7 @@ class Worker {
     await this.#claim(this.#open.filter(({ hasWork }) => hasWork))
     const suspect = this.#open.find(({ state }) => state.suspect)
     if (suspect && this.#attempts.size === 0) {
-      await this.#attempts.claimSuspect(suspect.state.id, suspect.served)
+      await this.#attempts.claimSuspect(suspect.state.id, suspect.makers)
     }
   }
 
@@ -151,8 +154,8 @@ class Worker {
     await this.#runs.leaveOthers(states, run => this.#attempts.holds(run) > 0)
     const open: Open[] = []
     for (const state of states) {
-      const served = await this.#runs.follow(state)
-      if (served) open.push({ state, served, hasWork: state.waiting })
+      const makers = await this.#runs.follow(state)
+      if (makers) open.push({ state, makers, hasWork: state.waiting })
     }
     this.#open = open
     // Look again whenever there is room, as long as an attempt waits that must be made alone.
@@ -169,7 +172,7 @@ class Worker {
       if (share <= 0) continue
       each.hasWork = false
       // More may be announced meanwhile.
-      if (await this.#attempts.claim(each.state.id, share, each.served)) each.hasWork = true
+      if (await this.#attempts.claim(each.state.id, share, each.makers)) each.hasWork = true
     }
   }
 

@@ -93,15 +93,15 @@ export type ReturnedGroup =
   | { readonly kind: 'spent'; readonly of: SpentKind }
   /** Nothing of it was begun: its attempts are better made in several places. */
   | { readonly kind: 'spread' }
-  /** Whoever made it is gone: what did not come is made attempt by attempt. */
-  | { readonly kind: 'broken' }
+  /** Whoever made it is gone: what did not come is made attempt by attempt. `tries` says how often it was begun. */
+  | { readonly kind: 'broken'; readonly tries: number }
 
 /** How a group is asked for. */
 export interface GroupCall extends Call {
   /** Called when its attempts begin. */
   onBegin(): void
-  /** Called with every piece but the last. */
-  onPiece(piece: Piece): void
+  /** Called with every piece but the last; resolves when the journal has it. */
+  onPiece(piece: Piece): Promise<void>
 }
 
 /** Other places that make attempts; order, journal, groups and budgets stay with the pipeline. */
@@ -123,8 +123,8 @@ export interface Elsewhere {
   weighs?(how: GatherOptions): boolean
   /** Has all attempts of a group made in one place; aborting withdraws them. */
   makeGroup?(work: GroupWork, call: GroupCall): Promise<ReturnedGroup>
-  /** Called when the journal has the attempt, so that it can be forgotten there. */
-  taken(attempt: TreeId): void
+  /** Called when the journal has the attempt, or all of the group, so that it can be forgotten there. */
+  taken(made: TreeId | GroupId): void
   /** Resolves when no sample is under way and none is begun any more. */
   pause(): Promise<void>
   /** Lets sampling go on, under this version of the weights if one is given. */

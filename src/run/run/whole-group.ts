@@ -77,7 +77,7 @@ interface Making {
 async function makeWhole(making: Making, elsewhere: Elsewhere): Promise<Begun> {
   const { job, options, loan, kept, end } = making
   const { signal, group: members, listen } = options
-  const keep = (piece: Piece): void => kept.add(piece, () => end(piece.count))
+  const keep = (piece: Piece): Promise<void> => kept.add(piece, () => end(piece.count))
   const returned = await elsewhere.makeGroup!(workOf(job, options, loan), {
     signal,
     onBegin() {
@@ -90,10 +90,12 @@ async function makeWhole(making: Making, elsewhere: Elsewhere): Promise<Begun> {
   if (returned.kind === 'spread') return nothing
   if (returned.kind === 'broken') {
     await kept.written()
-    return { kind: 'attempts', kept: kept.trees(), tries: 1 }
+    elsewhere.taken(job.id)
+    return { kind: 'attempts', kept: kept.trees(), tries: returned.tries }
   }
-  keep(returned.piece)
+  void keep(returned.piece)
   await kept.written()
+  elsewhere.taken(job.id)
   signal.throwIfAborted()
   const group = kept.group()!
   listen?.({ kind: 'group-end', group, line: returned.piece.group!.line })
@@ -123,7 +125,7 @@ interface Kept {
   /** The group, once its piece has come. */
   group(): Group | undefined
   /** Keeps a piece, in the journal first; then its observers hear of it, and `done` is called. */
-  add(piece: Piece, done: () => void): void
+  add(piece: Piece, done: () => void): Promise<void>
   /** Resolves when all of it is kept. */
   written(): Promise<void>
 }
@@ -159,6 +161,7 @@ function findKept(job: Job, { writer, unfinished, listen }: PipelineOptions): Ke
       const kept = keep(piece).then(done)
       kept.catch(() => undefined)
       writing.push(kept)
+      return kept
     },
     async written() {
       await Promise.allSettled(writing)

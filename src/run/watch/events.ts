@@ -66,6 +66,8 @@ export interface WorkerStatus {
   readonly process: number
   /** Its number, if it is a thread of this process. */
   readonly thread?: number
+  /** How many threads it has, if it is another process. */
+  readonly threads?: number
   /** Attempts that it may make at one time, and those that it makes now. */
   readonly concurrency: number
   readonly running: number

@@ -48,7 +48,7 @@ function openFakes(widths: readonly number[], { atOnce = 9, areStarted = true } 
         fake.making.push(made)
         return () => void fake.making.splice(fake.making.indexOf(made), 1)
       },
-      makeGroup(work, answering) {
+      makeGroup(work, _making, answering) {
         const made = { work, ...answering }
         fake.groups.push(made)
         return () => void fake.groups.splice(fake.groups.indexOf(made), 1)
@@ -206,7 +206,7 @@ describe('threads that make attempts', () => {
 
   it('make whole groups while there are enough for all, and spread the attempts of a few', async () => {
     const { crew, threads } = openFakes([4, 4])
-    const call = { signal, onBegin: () => {}, onPiece: () => {} }
+    const call = { signal, onBegin: () => {}, onPiece: async () => {} }
     const few = crew.makeGroup(groupOf(4), call)
     await settle()
     expect(await few).toEqual({ kind: 'spread' })
@@ -230,7 +230,7 @@ describe('threads that make attempts', () => {
       for (const { making } of threads) for (const { end } of making) end()
       await Promise.all(made)
       vi.advanceTimersByTime(250)
-      void crew.makeGroup(groupOf(4), { signal, onBegin: () => {}, onPiece: () => {} })
+      void crew.makeGroup(groupOf(4), { signal, onBegin: () => {}, onPiece: async () => {} })
       await settle()
       expect(threads.map(({ groups }) => groups.length)).toEqual([1, 0])
     } finally {
@@ -246,13 +246,13 @@ describe('threads that make attempts', () => {
       crew.makeGroup(groupOf(2), {
         signal: at === 3 ? stop.signal : signal,
         onBegin: () => void began.push(at),
-        onPiece: () => {},
+        onPiece: async () => {},
       })
     const made = Array.from({ length: 8 }, (_, at) => ask(at))
     await settle()
     expect(began).toEqual([0, 1, 2, 3])
     threads[0]!.die()
-    expect(await made[0]).toEqual({ kind: 'broken' })
+    expect(await made[0]).toEqual({ kind: 'broken', tries: 1 })
     stop.abort(new Error('no more'))
     await expect(made[3]).rejects.toThrow('no more')
     await settle()

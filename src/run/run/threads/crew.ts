@@ -39,6 +39,8 @@ export interface CrewOptions {
   /** The weights of the run's policy, if it runs inside. */
   packWeights(): Promise<Uint8Array | null>
   readonly tell: (line: string) => void
+  /** Whether others decide what is made again and what is spread: then nothing of that is done here. @default false */
+  readonly isLent?: boolean
 }
 
 /** Milliseconds between two looks at how fast the threads are; it is told at every fourth, or when that changes something. */
@@ -49,6 +51,8 @@ const looksPerTelling = 4
 interface AskedAttempt extends Answering<Returned> {
   readonly kind: 'attempt'
   readonly work: Work
+  /** The name of this making. @default as often as it was tried */
+  readonly making: string | undefined
   readonly signal: AbortSignal
   tries: number
   /** Attempts that are still to be made for it. */
@@ -64,9 +68,15 @@ interface AskedGroup
     Pick<AskedAttempt, 'left' | 'takeBack'> {
   readonly kind: 'group'
   readonly work: GroupWork
+  readonly making: string
 }
 
 type Asked = AskedAttempt | AskedGroup
+
+/** The name under which something is made, where it may be made several times. */
+interface Named {
+  readonly making?: string
+}
 type Place = PlaceOf<Asked>
 
 /** Threads that make the attempts of a run: the contract of a cluster, without its database. */
@@ -118,10 +128,10 @@ export class Crew implements Elsewhere, AsyncDisposable {
     }
   }
 
-  make(work: Work, call: Call & { readonly tries?: number }): Promise<Returned> {
-    const { signal, tries = 0 } = call
+  make(work: Work, call: Call & { readonly tries?: number } & Named): Promise<Returned> {
+    const { signal, making, tries = 0 } = call
     return askUnlessStopped(call, answering =>
-      this.#ask({ kind: 'attempt', work, signal, tries, left: 1, ...answering }),
+      this.#ask({ kind: 'attempt', work, making, signal, tries, left: 1, ...answering }),
     )
   }
 
@@ -129,11 +139,19 @@ export class Crew implements Elsewhere, AsyncDisposable {
     return this.#options.weighs(how)
   }
 
-  makeGroup(work: GroupWork, call: GroupCall): Promise<ReturnedGroup> {
+  makeGroup(work: GroupWork, call: GroupCall & Named): Promise<ReturnedGroup> {
     this.#groupSize = work.members
-    const { onBegin, onPiece } = call
+    const { onBegin, onPiece, making = work.group } = call
     return askUnlessStopped(call, answering =>
-      this.#ask({ kind: 'group', work, left: work.members, onBegin, onPiece, ...answering }),
+      this.#ask({
+        kind: 'group',
+        work,
+        making,
+        left: work.members,
+        onBegin,
+        onPiece,
+        ...answering,
+      }),
     )
   }
 
@@ -211,9 +229,11 @@ export class Crew implements Elsewhere, AsyncDisposable {
       onHalted: error => this.#fail(error),
     })
     place.thread = thread
-    if (this.#weights) void thread.resume(this.#weights).catch(() => undefined)
+    // It makes nothing before it has the weights of the others.
+    const entered = this.#weights && thread.resume(this.#weights).catch(() => undefined)
     if (this.#pausing) void thread.pause().catch(() => undefined)
-    thread.ready.then(
+    const ready = entered ? thread.ready.then(() => entered) : thread.ready
+    ready.then(
       () => {
         place.isReady = true
         this.#dispatch()
@@ -252,6 +272,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
    * a moment are never idle for long: spread attempts would cost the thread that gathers more than that.
    */
   #isPlenty(): boolean {
+    if (this.#options.isLent) return true
     if (this.#lately >= this.#places.length * this.#groupSize) return true
     const idle = this.#places.reduce((sum, { width, load }) => sum + Math.max(0, width - load), 0)
     const enough = Math.min(idle, plentiful * this.#places.length * this.#groupSize)
@@ -306,8 +327,8 @@ export class Crew implements Elsewhere, AsyncDisposable {
   }
 
   #giveAttempt(place: Place, asked: AskedAttempt): () => void {
-    const { work, tries } = asked
-    return place.thread!.make(work, makingOf(work.group, work.member, tries), {
+    const { work, tries, making = makingOf(work.group, work.member, tries) } = asked
+    return place.thread!.make(work, making, {
       resolve: served => {
         if (served.kind === 'made') countMade(place, 1, served.sent)
         asked.resolve(served)
@@ -322,10 +343,10 @@ export class Crew implements Elsewhere, AsyncDisposable {
 
   #giveGroup(place: Place, asked: AskedGroup): () => void {
     asked.onBegin()
-    return place.thread!.makeGroup(asked.work, {
+    return place.thread!.makeGroup(asked.work, asked.making, {
       onPiece: piece => {
         this.#takeOff(place, asked, piece)
-        asked.onPiece(piece)
+        void asked.onPiece(piece)
         this.#dispatch()
       },
       resolve: returned => {
@@ -335,8 +356,8 @@ export class Crew implements Elsewhere, AsyncDisposable {
       },
       // Its attempts are tried again one by one, so that the one which kills threads is found.
       reject: error => {
-        if (this.#isClosed) asked.reject(error)
-        else asked.resolve({ kind: 'broken' })
+        if (this.#isClosed || this.#options.isLent) asked.reject(error)
+        else asked.resolve({ kind: 'broken', tries: 1 })
         this.#leave(place, asked)
       },
     })
@@ -371,7 +392,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
     asked.tries++
     const { message } = error as Error
     if (this.#failure) asked.reject(this.#failure)
-    else if (asked.signal.aborted || this.#isClosed) asked.reject(error)
+    else if (asked.signal.aborted || this.#isClosed || this.#options.isLent) asked.reject(error)
     else if (asked.tries >= mostTries) {
       const { group, member } = asked.work
       this.#options.tell(`${group}/${member} is given up: whoever rolled it died`)
@@ -399,7 +420,7 @@ export class Crew implements Elsewhere, AsyncDisposable {
 }
 
 /** So many groups for each thread keep all of them busy, whichever of them are long. */
-const plentiful = 4
+export const plentiful = 4
 
 function remove<Item>(list: Item[], item: Item): void {
   const at = list.indexOf(item)

@@ -13,6 +13,8 @@ export interface ThreadStart extends Pick<ServingOptions, 'onUpdate' | 'concurre
   /** Every part of the run by its name. */
   readonly options: RollOptions
   readonly tellsSamples: boolean
+  /** Whether servers that are away are waited for without end. @default as long as the run says */
+  readonly waitsForever?: boolean
   /** The secrets known to the main thread, which must never be written. */
   readonly secrets: readonly string[]
 }
@@ -35,6 +37,7 @@ export type ToThread =
   | {
       readonly kind: 'make-group'
       readonly id: number
+      readonly making: string
       readonly work: OwnWork
       /** Left out if it is the same as for the group before. */
       readonly shared?: SharedWork

@@ -3,6 +3,7 @@ import { isMainThread } from 'node:worker_threads'
 import type { LaneLimits } from '../../../base/core/lane.ts'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
 import { knownSecrets } from '../../../base/core/process/secrets.ts'
+import type { GatherOptions } from '../../../engine/weigh/gather.ts'
 import { defaults } from '../../settings/settings.ts'
 import type { Elsewhere } from '../elsewhere.ts'
 import type { OnUpdate } from '../pause.ts'
@@ -98,14 +99,19 @@ function makeCrew(count: number, { spreading, parts, widths }: Opening): Crew {
           told.add(line)
         },
       }),
-    weighs: ({ filters, estimate, weighting }) =>
-      weighing.isNamed &&
-      filters === own.filters &&
-      estimate === own.estimate &&
-      weighting === own.weighting,
+    weighs: how => weighing.isNamed && isWeighedAlike(how, own),
     packWeights: async () => sharedBytes(await parts.policy.inside?.pack()),
     tell,
   })
+}
+
+/** Whether two groups are judged and compared by the very same parts. */
+export function isWeighedAlike(one: GatherOptions, other: GatherOptions): boolean {
+  return (
+    one.filters === other.filters &&
+    one.estimate === other.estimate &&
+    one.weighting === other.weighting
+  )
 }
 
 /** Training has it among its options. */
@@ -118,7 +124,7 @@ function widthsOf(parts: RollParts): Widths {
 }
 
 /** A thread's share of every lane; the shares add up to the lane's limit. */
-function shareOf(widths: Widths, index: number, count: number): Widths {
+export function shareOf(widths: Widths, index: number, count: number): Widths {
   const share = (width: number): number => Math.floor((width + count - 1 - index) / count)
   return {
     rollouts: share(widths.rollouts),

@@ -48,6 +48,12 @@ interface Sent {
   readonly written: string
 }
 
+/** A piece as a batch of its own, to be sent on as it came. */
+export function batchOf(piece: Piece): MadeBatch {
+  if (piece instanceof ReadPiece) return piece.asBatch()
+  throw new Error('this piece was not sent by a thread')
+}
+
 /** The length of what `timedLine` puts before a line, but for the bracket that it takes away. */
 const timeLength = '"time":"2000-01-01T00:00:00.000Z",'.length
 
@@ -72,6 +78,12 @@ class ReadPiece implements Piece {
       const { glance, figures } = group
       this.group = { glance, figures, record: written, line: own.slice(lines + details) }
     }
+  }
+
+  asBatch(): MadeBatch {
+    const pieces = JSON.stringify([this.#sent])
+    const records = this.group?.record ?? ''
+    return { kind: 'made', pieces, texts: this.#own, records, frames: this.bytes }
   }
 
   get count(): number {

@@ -7,6 +7,7 @@ import { RunStoppedError } from '../../watch/stopped.ts'
 import type { GroupWork, Made, Piece, ReturnedGroup, Work } from '../elsewhere.ts'
 import type { Served } from '../served/served-run.ts'
 import type { MadeBatch } from './made-batch.ts'
+import type { NotMade } from './maker.ts'
 import type { FromThread, SharedWork, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
 import { readMadeBatch } from './read-batch.ts'
 
@@ -25,7 +26,7 @@ export interface RollThread {
    */
   make(work: Work, making: string, answering: Answering<Served>): () => void
   /** Makes all attempts of a group and answers in pieces; gives what takes it back. */
-  makeGroup(work: GroupWork, answering: AnsweringGroup): () => void
+  makeGroup(work: GroupWork, making: string, answering: AnsweringGroup): () => void
   /** Resolves when it samples nothing. */
   pause(): Promise<void>
   resume(weights: WeightsOrder): Promise<void>
@@ -40,7 +41,7 @@ export interface AnsweringGroup extends Answering<ReturnedGroup> {
 }
 
 /** A question to a thread; one about a group is answered in pieces. */
-interface Asking extends Waiting, Partial<Pick<AnsweringGroup, 'onPiece'>> {}
+export interface Asking extends Waiting, Partial<Pick<AnsweringGroup, 'onPiece'>> {}
 
 /** Whether threads can be started directly; from source they need a loader for TypeScript. */
 export function canStart(): boolean {
@@ -100,7 +101,7 @@ class Thread implements RollThread {
     return this.#withdrawable(answering, id => ({ kind: 'make', id, making, work }))
   }
 
-  makeGroup(work: GroupWork, answering: AnsweringGroup): () => void {
+  makeGroup(work: GroupWork, making: string, answering: AnsweringGroup): () => void {
     const { seed, sampling, limits, endpoint, examples, ...own } = work
     const last = this.#shared
     const isSame =
@@ -116,7 +117,7 @@ class Thread implements RollThread {
     }
     this.#shared = shared
     return this.#withdrawable(answering, id => ({
-      ...{ kind: 'make-group', id, work: own },
+      ...{ kind: 'make-group', id, making, work: own },
       ...(!isSame && { shared }),
     }))
   }
@@ -197,28 +198,37 @@ class Thread implements RollThread {
     else if (news.kind === 'signal') this.#listener.onSignal(news.event)
     else if (news.kind === 'halted')
       this.#listener.onHalted(new RunStoppedError(news.of, news.message))
-    else if (news.kind === 'made') this.#takeMade(news)
-    else this.#answer(news)
-  }
-
-  #takeMade(batch: MadeBatch): void {
-    for (const { id, piece } of readMadeBatch(batch)) {
-      const { onPiece } = this.#line.question(id) ?? {}
-      if (!onPiece) this.#line.settle(id)?.resolve(toMade(piece) as never)
-      else if (piece.group) this.#line.settle(id)?.resolve({ kind: 'made', piece } as never)
-      else onPiece(piece)
-    }
-  }
-
-  #answer(news: Extract<FromThread, { readonly id: number }>): void {
-    const asked = this.#line.settle(news.id)
-    if (news.kind === 'failed') asked?.reject(new Error(news.reason))
-    else asked?.resolve((news.kind === 'spent' ? news : undefined) as never)
+    else if (news.kind === 'made') answerMade(this.#line, news)
+    else if (news.kind === 'done') this.#line.settle(news.id)?.resolve(undefined as never)
+    else answerNotMade(this.#line, news)
   }
 }
 
+/** Questions by number. */
+export interface Questions {
+  question(id: number): Asking | undefined
+  settle(id: number): Asking | undefined
+}
+
+/** Answers with what was made. */
+export function answerMade(questions: Questions, batch: MadeBatch): void {
+  for (const { id, piece } of readMadeBatch(batch)) {
+    const { onPiece } = questions.question(id) ?? {}
+    if (!onPiece) questions.settle(id)?.resolve(toMade(piece) as never)
+    else if (piece.group) questions.settle(id)?.resolve({ kind: 'made', piece } as never)
+    else onPiece(piece)
+  }
+}
+
+/** Answers with why something was not made. */
+export function answerNotMade(questions: Questions, news: NotMade): void {
+  const asked = questions.settle(news.id)
+  if (news.kind === 'failed') asked?.reject(new Error(news.reason))
+  else asked?.resolve(news as never)
+}
+
 /** The attempt that was ordered alone. */
-function toMade(sent: Piece): Made {
+export function toMade(sent: Piece): Made {
   const { trees, scores, events } = sent
   return {
     kind: 'made',

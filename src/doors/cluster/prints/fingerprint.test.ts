@@ -2,9 +2,9 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { calculator } from '../../engine/environments/built-in/calculator.ts'
-import { printOpened } from '../../run/run/served/opened-print.ts'
-import { byteModel, openRenderer } from '../../run/settings/model-source.ts'
+import { calculator } from '../../../engine/environments/built-in/calculator.ts'
+import { printOpened } from '../../../run/run/served/opened-print.ts'
+import { byteModel, openRenderer } from '../../../run/settings/model-source.ts'
 import { differences, fingerprintOf } from './fingerprint.ts'
 
 /** What a run may be opened from, as it lies on one machine. */
