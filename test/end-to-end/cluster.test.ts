@@ -69,7 +69,7 @@ describe('a cluster', () => {
     let isOver = false
     void coordinator.finished.then(() => (isOver = true))
     while (!isOver) {
-      const worker = startWorker(server, folder, 1)
+      const worker = startWorker(server, folder, { lease: 1 })
       void coordinator.finished.then(() => worker.child.kill('SIGTERM'))
       await worker.finished
     }

@@ -107,9 +107,14 @@ export async function rowsOf(folder: string, run: string): Promise<string> {
   return readFileSync(out, 'utf8').replaceAll(/"run":"[^"]*",/g, '')
 }
 
-/** Starts a worker of a server. */
-export function startWorker(server: TestServer, folder: string, lease = 2): Started {
+/** Starts a worker of a server, in one thread or in several. */
+export function startWorker(
+  server: TestServer,
+  folder: string,
+  { lease = 2, threads = 1 } = {},
+): Started {
   const words = ['worker', '--cluster', server.address, '--concurrency', '4']
+  if (threads > 1) words.push('--threads', String(threads))
   return start([...words, '--lease', String(lease)], { folder, variables: server.variables })
 }
 
@@ -131,7 +136,8 @@ export async function rollDisturbed(
   server: TestServer,
   { folder, words, run, workers: count, plan }: DisturbedRun,
 ): Promise<Finished & { readonly kills: number }> {
-  const workers = Array.from({ length: count }, () => startWorker(server, folder))
+  const startAt = (place: number) => startWorker(server, folder, { threads: 1 + (place % 2) })
+  const workers = Array.from({ length: count }, (_, place) => startAt(place))
   const options = { folder, variables: server.variables }
   let coordinator = start([...words, '--cluster', server.address], options)
   let kills = 0
@@ -144,7 +150,7 @@ export async function rollDisturbed(
     else if (kind === 'worker') {
       const place = kills % count
       workers[place]!.child.kill('SIGKILL')
-      workers[place] = startWorker(server, folder)
+      workers[place] = startAt(place)
     } else {
       coordinator.child.kill('SIGKILL')
       await coordinator.finished
