@@ -9,6 +9,10 @@ async function simulatedUsers() {
 offer({
   environments: {
     harbor: async () => (await import('./worlds/harbor/factory.ts')).harborFactory,
+    harness: async () =>
+      (await import('./worlds/harnesses/factory.ts')).harnessFactory(
+        text => void process.stderr.write(`${text}\n`),
+      ),
     interpreter: async () => (await import('./worlds/interpreter/factory.ts')).interpreterFactory,
     openenv: async () =>
       (await import('./worlds/openenv/openenv.ts')).openEnvFactory(
@@ -45,6 +49,11 @@ offer({
     'espalier/store': () => import('./store.ts'),
     'espalier/testing': () => import('./testing.ts'),
     'espalier/tokens': () => import('./tokens.ts'),
+  },
+  openModelDoor: async () => (await import('./doors/gateway/model-door.ts')).openModelDoor,
+  harnesses: ['acp', 'claude-code', 'codex', 'mini-swe-agent', 'opencode'],
+  taskFolders: {
+    harbor: async () => (await import('./worlds/harbor/task-folder.ts')).countTaskFolders,
   },
   serveMetrics: async () => (await import('./doors/door/serve-metrics.ts')).serveMetrics,
 })

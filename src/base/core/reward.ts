@@ -22,7 +22,7 @@ export interface RewardScore {
 export interface RewardInput<Data = unknown, Report = unknown> {
   readonly task: Task<Data>
   readonly messages: readonly Message[]
-  /** The text of the policy's last message, trimmed. */
+  /** The text of the policy's last message, trimmed; what a harness answered last. */
   readonly answer: string
   readonly calls: readonly CallRecord[]
   /** The world's report; `undefined` if it gives none. */

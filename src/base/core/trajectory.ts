@@ -85,6 +85,8 @@ export interface Trajectory<O extends Outcome = Outcome> {
   readonly views?: readonly View[]
   readonly calls: readonly CallRecord[]
   readonly report?: Json
+  /** What it answered last, if the agent itself says so. @default the text of the last message */
+  readonly answer?: string
   readonly fidelity: Fidelity
   readonly usage: Usage
   readonly events: readonly TrajectoryEvent[]

@@ -44,6 +44,19 @@ export interface AgentDefinition<Data, Result, Seat extends string = never> {
 export interface AgentEnvironment<Data = unknown> extends Environment<Data> {
   readonly drivesItself: true
   readonly agent: AgentFunction<Data>
+  /** It ends when its signal aborts, and is waited for: an attempt is over when all that it started is. */
+  readonly endsItself?: true
+}
+
+/** What an agent returns that says itself what it answered last. */
+export class AgentAnswer {
+  readonly answer: string
+  readonly report: unknown
+
+  constructor(answer: string, report: unknown) {
+    this.answer = answer
+    this.report = report
+  }
 }
 
 /** Makes an agent as it stands into an environment that can be rolled, trained and evaluated. */

@@ -14,6 +14,7 @@ import type { CapturedTurn } from './turn.ts'
 export interface Ending {
   readonly outcome: Outcome
   readonly report?: Json
+  readonly answer?: string
   readonly reward?: number
   readonly seconds: number
 }
@@ -43,6 +44,7 @@ export function closeSeat(attempt: Attempt, seat: Seat, ending: Ending): Tree {
     ...said,
     turns: withReward(said.turns, ending.reward),
     ...(ending.report !== undefined && { report: ending.report }),
+    ...(ending.answer !== undefined && { answer: ending.answer }),
     fidelity: { kind: fidelityOf(tally, forks.length), forks },
     usage: { sampled: tally.sampled, prompt: tally.prompted },
     events: [...forkEvents(turns), ...tally.events.map(event => ({ ...event, turn: 0 }))],

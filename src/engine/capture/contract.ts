@@ -131,6 +131,8 @@ export interface CaptureEnding {
   readonly outcome?: Outcome
   /** Plain JSON about the final state, for rewards. */
   readonly report?: Json
+  /** What the agent answered last, if that is not the last message. */
+  readonly answer?: string
   /** What the attempt was worth, if its agent says so itself. */
   readonly reward?: number
   /** How it ended if nothing was sampled in it. @default as if something had been */

@@ -6,7 +6,7 @@ import type { Tree } from '../../base/core/tree.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 import { withTime } from '../rollout/chain.ts'
 import { seedFor } from '../rollout/walk.ts'
-import { type AgentEnvironment, isAgent } from './agent.ts'
+import { AgentAnswer, type AgentEnvironment, isAgent } from './agent.ts'
 import { inAttempt } from './attempt-context.ts'
 import { openCapture } from './capture.ts'
 import type { Capture, CaptureEnding } from './contract.ts'
@@ -43,7 +43,7 @@ interface Running {
 }
 
 async function runAgent(
-  { agent, seats }: AgentEnvironment,
+  { agent, seats, endsItself }: AgentEnvironment,
   { context, attempt, capture }: Running,
 ): Promise<CaptureEnding> {
   const { signal, task } = attempt
@@ -59,9 +59,11 @@ async function runAgent(
     signal.throwIfAborted()
     // An agent that ignores its signal is not waited for when its attempt is stopped.
     const work = Promise.resolve().then(() => inAttempt(hooks, () => agent(call)))
-    const result: unknown = await unlessStopped(attempt, work)
+    const result: unknown = await (endsItself ? work : unlessStopped(attempt, work))
+    const { report, ...said } = result instanceof AgentAnswer ? result : { report: result }
     return {
-      ...(result !== undefined && { report: plainJson(result) }),
+      ...said,
+      ...(report !== undefined && { report: plainJson(report) }),
       // In a game a seat may never be asked.
       ...(!seats && { unasked }),
     }

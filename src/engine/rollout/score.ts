@@ -146,7 +146,7 @@ export function rewardInputOf(trajectory: Gradable, task: Task, seat = ''): Rewa
   return {
     task,
     messages: trajectory.messages,
-    answer: last ? textOf(last.content).trim() : '',
+    answer: trajectory.answer ?? (last ? textOf(last.content).trim() : ''),
     calls: trajectory.calls,
     report: trajectory.report,
     outcome: trajectory.outcome,

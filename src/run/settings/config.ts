@@ -54,7 +54,7 @@ export async function resolveSettings(sources: SettingSources): Promise<Resolved
       origins[name] = origin
     }
   }
-  placeAgent({ merged, origins })
+  await placeAgent({ merged, origins })
   const values = withDefaults(merged as SettingsInput)
   keepSecretsIn(values)
   keepSecret(process.env[values.keyVariable])

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { LateFactory } from '../../engine/environments/factory.ts'
 import type { PolicyScheme } from '../../engine/policies/schemes.ts'
 import type { Settings } from './settings.ts'
@@ -11,6 +12,26 @@ export interface Offers {
   /** The modules of this package that a user's own file may import, by specifier. */
   readonly modules: Readonly<Record<string, () => Promise<unknown>>>
   readonly serveMetrics: () => Promise<ServeMetrics>
+  /** Where agents that are started here ask the model. */
+  readonly openModelDoor: () => Promise<() => ModelDoor>
+  /** The harnesses that `--agent` can name. */
+  readonly harnesses: readonly string[]
+  /** Folders of tasks by their scheme, as in `--tasks harbor:DIR`: how many there are. The scheme is their environment too. */
+  readonly taskFolders: Readonly<Record<string, () => Promise<(path: string) => number>>>
+}
+
+/** A door for the requests of agents that are started here, on connections that somebody brings. */
+export interface ModelDoor extends AsyncDisposable {
+  take(connection: Duplex, attempt: ServedAttempt): void
+}
+
+/** An attempt whose agent asks over HTTP. */
+export interface ServedAttempt {
+  /** What every request brings as its key. */
+  readonly token: string
+  answer(request: Request, body: unknown): Promise<Response>
+  /** Told of requests that were not let in. */
+  refused(why: string): void
 }
 
 /** A benchmark of others: evaluated as its original does it, and told in the original's metrics and results. */

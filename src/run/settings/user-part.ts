@@ -9,9 +9,9 @@ import { offered } from './offered.ts'
 /** A file of the user's own that broke while it was loaded, with its line. */
 export class UserCodeError extends Error {}
 
-/** Whether a name means a part of the user's own: `./file.ts#export`. */
+/** Whether a name means a part of the user's own: `./file.ts#export`; `acp:node agent.js` is a named part with items. */
 export function isUserPart(name: string): boolean {
-  return /^\.{0,2}\//.test(name) || /\.[cm]?[jt]s(#|$)/.test(name)
+  return /^\.{0,2}\//.test(name) || /^(?:[A-Za-z]:)?[^:]*\.[cm]?[jt]s(#|$)/.test(name)
 }
 
 /** The file and the export that a name means; a folder's name may contain a `#` too. */

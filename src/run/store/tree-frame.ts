@@ -75,7 +75,7 @@ function headerToJson({ id, task, member, seat, seed, sampling, tools, renderer 
  * has to tell. Its fields are named one by one, because spreading them takes as long as writing them.
  */
 function liftTrajectory(trajectory: Trajectory, index: number, leftOut: Lifting): object {
-  const { id, end, outcome, turns, fidelity, usage, volatile, share } = trajectory
+  const { id, end, outcome, turns, answer, fidelity, usage, volatile, share } = trajectory
   const { messages, calls, views, report, events } = trajectory
   const at = ['tree', 'trajectories', index] as const
   return {
@@ -87,6 +87,7 @@ function liftTrajectory(trajectory: Trajectory, index: number, leftOut: Lifting)
     views: views && leftOut.lift(views, ...at, 'views'),
     calls: liftCalls(calls, leftOut, ...at, 'calls'),
     report: mayHold(report) ? leftOut.lift(report, ...at, 'report') : report,
+    answer,
     fidelity,
     usage,
     events: events.length > 0 ? leftOut.lift(events, ...at, 'events') : events,

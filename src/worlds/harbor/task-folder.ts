@@ -61,6 +61,11 @@ export function findTaskFolders(path: string): readonly string[] {
   )
 }
 
+/** How many task folders there are. */
+export function countTaskFolders(path: string): number {
+  return findTaskFolders(path).length
+}
+
 function isTaskFolder(folder: string): boolean {
   return existsSync(join(folder, 'task.toml')) || existsSync(join(folder, 'task.yaml'))
 }

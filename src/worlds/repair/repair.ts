@@ -55,11 +55,19 @@ const file = 'program.mjs'
 /** Keeps the runtime's own memory small, so that limits on address space hold it. */
 const nodeFlags = ['--max-old-space-size=256']
 
+/** How broken programs are opened. */
+export interface RepairOptions extends WorkspaceOptions {
+  /** The program of Node in the workspaces. @default this process's own; `node` in another sandbox */
+  readonly node?: string
+  /** What whoever repairs is told to test with. @default 'run_tests', which is a tool */
+  readonly test?: string
+}
+
 /** Small programs with one mistake each: tools to look, edit and test; the tests are the reward. */
-export function repair(options: WorkspaceOptions = {}): Environment<RepairTask> {
+export function repair(options: RepairOptions = {}): Environment<RepairTask> {
   const { workspaces, limits } = openWorkspaces(options)
   // Another machine, or a container, has its own Node.
-  const node = options.sandbox ? 'node' : process.execPath
+  const { node = options.sandbox ? 'node' : process.execPath, test = 'run_tests' } = options
   const made = environment({
     name: 'repair',
     task: lateSchema(makeSchema),
@@ -68,7 +76,7 @@ export function repair(options: WorkspaceOptions = {}): Environment<RepairTask> 
       defer(() => workspace[Symbol.asyncDispose]())
       const content =
         `${file} should be a function that ${data.does}. It has one mistake. ` +
-        'Find and mend it; run_tests says whether it is right. Say done when it is.'
+        `Find and mend it; ${test} says whether it is right. Say done when it is.`
       return {
         opening: [{ role: 'user', content }],
         ...behave(workspace),

@@ -20,8 +20,10 @@ export interface Bind {
 
 /** Limits that the operating system enforces, out of reach of hostile code. */
 export interface Limits {
-  /** Mebibytes of address space of each process. */
+  /** Mebibytes of address space of each process, and of what all use together, if a control group can be made. */
   readonly memory?: number
+  /** Set for programs that reserve far more addresses than they use: only what all use together is bounded. */
+  readonly addresses?: 'unbounded'
   /** CPU seconds of each process. */
   readonly cpu?: number
   /** Processes and threads at one time. */
@@ -44,7 +46,9 @@ export function quote(word: string): string {
 }
 
 /** The words that set limits and give up every privilege, before a command. */
-export function boundWords({ memory, cpu, processes, fileSize }: Limits): readonly string[] {
+export function boundWords(limits: Limits): readonly string[] {
+  const { cpu, processes, fileSize } = limits
+  const memory = limits.addresses === 'unbounded' ? undefined : limits.memory
   return [
     'prlimit',
     '--core=0',

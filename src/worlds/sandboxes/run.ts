@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
 import type { Sandbox } from './sandbox.ts'
 
 /** How a command is run and when it is ended. */
@@ -25,14 +26,55 @@ export interface Finished {
   readonly cut: number
 }
 
+/** A command that somebody talks to while it runs. */
+export interface StartedCommand {
+  /** What it reads; what is written after its end is dropped. */
+  readonly input: Writable
+  /** What it prints, as it comes. */
+  readonly output: Readable
+  /** Resolves when it has ended and all that it left running with it; its output is in `output` alone. */
+  readonly finished: Promise<Finished>
+}
+
 /** Runs a command inside to its end, or until its time is over. */
-export async function runInside(
+export function runInside(
   sandbox: Sandbox,
   command: readonly string[],
-  { input = '', seconds, outputBytes, complaintBytes = outputBytes, signal }: RunOptions,
+  { input = '', ...options }: RunOptions,
 ): Promise<Finished> {
   const child = sandbox.spawn(command)
-  const output = gather(child.stdout!, outputBytes)
+  child.stdin!.on('error', () => undefined)
+  child.stdin!.end(input)
+  return waitFor(child, sandbox, { ...options, output: gather(child.stdout!, options.outputBytes) })
+}
+
+/** Starts a command inside that is talked to until it ends, or its time is over. */
+export function startInside(
+  sandbox: Sandbox,
+  command: readonly string[],
+  options: Omit<RunOptions, 'input'>,
+): StartedCommand {
+  const child = sandbox.spawn(command)
+  child.stdin!.on('error', () => undefined)
+  const finished = waitFor(child, sandbox, { ...options, output: nothing })
+  // Whoever reads the output may see its end first.
+  finished.catch(() => undefined)
+  return { input: child.stdin!, output: child.stdout!, finished }
+}
+
+const nothing: Gathered = { text: () => '', cut: () => 0 }
+
+async function waitFor(
+  child: ChildProcess,
+  sandbox: Sandbox,
+  {
+    seconds,
+    outputBytes,
+    complaintBytes = outputBytes,
+    signal,
+    output,
+  }: Omit<RunOptions, 'input'> & { readonly output: Gathered },
+): Promise<Finished> {
   const complaints = gather(child.stderr!, complaintBytes)
   let end: Finished['end'] = 'exited'
   const stop = (why: Finished['end']): void => {
@@ -49,8 +91,6 @@ export async function runInside(
   const onAbort = (): void => stop('stopped')
   signal?.addEventListener('abort', onAbort, { once: true })
   if (signal?.aborted) onAbort()
-  child.stdin!.on('error', () => undefined)
-  child.stdin!.end(input)
   try {
     const code = await new Promise<number>((resolve, reject) => {
       child.once('error', reject)
@@ -77,8 +117,14 @@ function endGroup(child: ChildProcess): void {
   }
 }
 
+/** What is kept of a stream, and how much of it is not. */
+interface Gathered {
+  text(): string
+  cut(): number
+}
+
 /** Keeps the beginning of a stream and counts the rest, so that a flood fills no memory. */
-function gather(stream: NodeJS.ReadableStream, most: number) {
+function gather(stream: NodeJS.ReadableStream, most: number): Gathered {
   const chunks: Buffer[] = []
   let kept = 0
   let cut = 0

@@ -139,7 +139,8 @@ export function withoutWalls(): Builder {
     },
     enclose: ({ limits }, command) => {
       if (!hasLimits) return command
-      const { memory, cpu, fileSize } = limits
+      const { cpu, fileSize } = limits
+      const memory = limits.addresses === 'unbounded' ? undefined : limits.memory
       const lines = [
         'ulimit -c 0',
         ...(cpu === undefined ? [] : [`ulimit -t ${cpu}`]),

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { Call } from '../../base/core/call.ts'
-import { type Finished, runInside } from '../sandboxes/run.ts'
+import { type Finished, runInside, type StartedCommand, startInside } from '../sandboxes/run.ts'
 import { withoutWalls } from '../sandboxes/walls.ts'
 import {
   type CommandCall,
@@ -44,6 +44,7 @@ export function containerWorkspaces(options: ContainerOptions): Workspaces {
   return {
     name: engine,
     buildsImages: true,
+    shows: true,
     isolation: {
       by: engine,
       standing: ['network', 'files', 'processes', 'limit of processes'],
@@ -112,7 +113,8 @@ function start(
   // The waiting first process reacts only to SIGKILL, so stopping need not wait.
   const rest = ['--security-opt', 'no-new-privileges', '--stop-timeout', '0']
   const first = ['--entrypoint', 'sleep', image, 'infinity']
-  return ask(['run', '--detach', ...reach, ...bounds, ...rest, ...first], call)
+  const shown = (source.shown ?? []).flatMap(path => ['--volume', `${path}:${path}:ro`])
+  return ask(['run', '--detach', ...reach, ...bounds, ...rest, ...shown, ...first], call)
 }
 
 interface Contained extends ContainerOptions {
@@ -132,23 +134,15 @@ class Container implements Workspace {
   }
 
   async run(command: readonly string[], call: CommandCall): Promise<Finished> {
-    const { engine, limits, source, ask } = this.#options
-    const { signal, input, seconds = limits.seconds, variables } = call
-    const settings = Object.entries({ ...source.variables, ...variables })
-    const words = [
-      ...['exec', '--interactive', '--workdir', source.workingFolder],
-      ...settings.flatMap(([name, value]) => ['--env', `${name}=${value}`]),
-      ...[this.#id, 'timeout', '-s', 'KILL', String(seconds), ...command],
-    ]
+    const { engine, limits } = this.#options
+    const { signal, input, seconds = limits.seconds } = call
+    const { words, asked } = this.#words(command, call)
     const began = performance.now()
-    const asked = { seconds: seconds + 10, outputBytes: limits.outputBytes, signal }
     const finished = await runInside(programOf(engine), words, {
       ...asked,
       ...(input !== undefined && { input }),
     })
-    // Kills everything the command left running; the waiting first process is not affected.
-    const kill = ['exec', this.#id, 'sh', '-c', 'kill -9 -1 2>/dev/null; true']
-    await ask(kill, { signal: AbortSignal.timeout(60_000) }).catch(() => '')
+    await this.#killAll()
     signal.throwIfAborted()
     if (
       /^(Error response from daemon|Error: (no (such )?container|can only create exec sessions))/m.test(
@@ -159,6 +153,32 @@ class Container implements Workspace {
     }
     const isOver = finished.code === 137 && performance.now() - began >= seconds * 1000
     return isOver ? { ...finished, end: 'out-of-time' } : finished
+  }
+
+  start(command: readonly string[], call: Omit<CommandCall, 'input'>): StartedCommand {
+    const { words, asked } = this.#words(command, call)
+    const started = startInside(programOf(this.#options.engine), words, asked)
+    const finished = started.finished.finally(() => this.#killAll())
+    finished.catch(() => undefined)
+    return { ...started, finished }
+  }
+
+  #words(command: readonly string[], { signal, seconds: given, variables }: CommandCall) {
+    const { limits, source } = this.#options
+    const seconds = given ?? limits.seconds
+    const settings = Object.entries({ ...source.variables, ...variables })
+    const words = [
+      ...['exec', '--interactive', '--workdir', source.workingFolder],
+      ...settings.flatMap(([name, value]) => ['--env', `${name}=${value}`]),
+      ...[this.#id, 'timeout', '-s', 'KILL', String(seconds), ...command],
+    ]
+    return { words, asked: { seconds: seconds + 10, outputBytes: limits.outputBytes, signal } }
+  }
+
+  /** Kills everything that a command left running; the waiting first process is not affected. */
+  async #killAll(): Promise<void> {
+    const kill = ['exec', this.#id, 'sh', '-c', 'kill -9 -1 2>/dev/null; true']
+    await this.#options.ask(kill, { signal: AbortSignal.timeout(60_000) }).catch(() => '')
   }
 
   async put({ from, to }: Put, call: Call): Promise<void> {

@@ -1,7 +1,6 @@
-import type { Readable, Writable } from 'node:stream'
 import type { Call } from '../../base/core/call.ts'
 import type { Isolation } from '../../base/core/environment.ts'
-import type { Finished } from '../sandboxes/run.ts'
+import type { Finished, StartedCommand } from '../sandboxes/run.ts'
 
 /** What bounds the commands of a workspace. */
 export interface WorkspaceLimits {
@@ -55,6 +54,8 @@ export interface WorkspaceSource {
   readonly image?: { readonly name: string } | { readonly build: string }
   /** @default 'none' */
   readonly network?: 'none' | 'outside' | undefined
+  /** Paths of this machine that can be read inside at the same place, if the workspaces are on it (`Workspaces.shows`). */
+  readonly shown?: readonly string[] | undefined
 }
 
 /** How a command is run. */
@@ -62,16 +63,6 @@ export interface CommandCall extends Call {
   readonly input?: string | Uint8Array
   readonly seconds?: number | undefined
   readonly variables?: Readonly<Record<string, string>> | undefined
-}
-
-/** A command that somebody talks to while it runs. */
-export interface StartedCommand {
-  /** What it reads; what is written after its end is dropped. */
-  readonly input: Writable
-  /** What it prints, as it comes. */
-  readonly output: Readable
-  /** Resolves when it has ended and all that it left running with it; its output is in `output` alone. */
-  readonly finished: Promise<Finished>
 }
 
 /** Folders and commands of one attempt, apart from this machine and from every other attempt. */
@@ -95,6 +86,8 @@ export interface Workspaces extends AsyncDisposable {
   readonly isolation: Isolation
   /** Set if it builds images itself, so that no Dockerfile has to be interpreted here. */
   readonly buildsImages?: true
+  /** Set if they are on this machine, so that a source can show paths of it. */
+  readonly shows?: true
   open(source: WorkspaceSource, call: Call): Promise<Workspace>
 }
 

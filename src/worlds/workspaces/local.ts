@@ -3,7 +3,8 @@ import { cp, mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
 import type { Call } from '../../base/core/call.ts'
-import { type Finished, runInside } from '../sandboxes/run.ts'
+import type { Limits } from '../sandboxes/enclosure.ts'
+import { type Finished, runInside, type StartedCommand, startInside } from '../sandboxes/run.ts'
 import { openSandbox } from '../sandboxes/sandbox.ts'
 import { type Builder, describeWalls, findBuilder, withoutWalls } from '../sandboxes/walls.ts'
 import {
@@ -41,6 +42,7 @@ export function localWorkspaces(options: LocalOptions): Workspaces {
   return {
     name: isWalled ? 'walls of the system' : 'no walls',
     isolation,
+    shows: true,
     async open(source, call) {
       call.signal.throwIfAborted()
       const folder = await mkdtemp(join(tmpdir(), 'espalier-workspace-'))
@@ -93,16 +95,8 @@ class LocalWorkspace implements Workspace {
   }
 
   async run(command: readonly string[], call: CommandCall): Promise<Finished> {
-    this.#hasRun = true
-    const { limits } = this.#options
-    const { signal, input, seconds = limits.seconds } = call
-    const arrival = `inside ${randomUUID()}\n`
-    const { outputBytes } = limits
-    const complaintBytes = outputBytes + arrival.length
-    const asked = { seconds, outputBytes, complaintBytes, signal }
-    // Not as $0: a shell that cannot start the command names itself by that in its complaint.
-    const script = `printf '%s' "$1" >&2; shift; exec "$@"`
-    const words = ['/bin/sh', '-c', script, 'sh', arrival, ...command]
+    const { signal, input } = call
+    const { words, arrival, asked } = this.#begin(command, call)
     const finished = await runInside(this.#sandbox(call), words, {
       ...asked,
       ...(input !== undefined && { input }),
@@ -111,14 +105,42 @@ class LocalWorkspace implements Workspace {
     return afterArrival(finished, arrival)
   }
 
-  #sandbox({ variables, seconds = this.#options.limits.seconds }: CommandCall) {
+  start(command: readonly string[], call: Omit<CommandCall, 'input'>): StartedCommand {
+    const { words, arrival, asked } = this.#begin(command, call)
+    // What talks while it works brings runtimes of its own, which reserve more addresses than there is memory.
+    const started = startInside(this.#sandbox(call, { addresses: 'unbounded' }), words, asked)
+    const finished = started.finished.then(each => afterArrival(each, arrival))
+    finished.catch(() => undefined)
+    return { ...started, finished }
+  }
+
+  /** A command that marks its arrival inside, and what bounds it. */
+  #begin(command: readonly string[], { signal, seconds }: CommandCall) {
+    this.#hasRun = true
+    const { limits } = this.#options
+    const arrival = `inside ${randomUUID()}\n`
+    const { outputBytes } = limits
+    const complaintBytes = outputBytes + arrival.length
+    // Not as $0: a shell that cannot start the command names itself by that in its complaint.
+    const script = `printf '%s' "$1" >&2; shift; exec "$@"`
+    return {
+      arrival,
+      words: ['/bin/sh', '-c', script, 'sh', arrival, ...command],
+      asked: { seconds: seconds ?? limits.seconds, outputBytes, complaintBytes, signal },
+    }
+  }
+
+  #sandbox(
+    { variables, seconds = this.#options.limits.seconds }: CommandCall,
+    more: Pick<Limits, 'addresses'> = {},
+  ) {
     const { limits, builder, toolchain } = this.#options
-    const { workingFolder, network = 'none' } = this.#source
+    const { workingFolder, network = 'none', shown = [] } = this.#source
     const isMoved = builder.walls.files
     return openSandbox({
       builder,
       network,
-      readable: [process.execPath, ...(toolchain === undefined ? [] : [toolchain])],
+      readable: [process.execPath, ...(toolchain === undefined ? [] : [toolchain]), ...shown],
       binds: [...this.#tops].map(top => ({ from: join(this.#folder, top), to: `/${top}` })),
       // Without a new root, commands begin in our folder itself.
       workingFolder: isMoved ? workingFolder : this.#here(workingFolder),
@@ -130,6 +152,7 @@ class LocalWorkspace implements Workspace {
         ...variables,
       },
       limits: {
+        ...more,
         memory: limits.memory,
         cpu: Math.ceil(seconds) + 1,
         processes: limits.processes,

@@ -21,11 +21,15 @@ export const rolled = {
       inCode: 'the first argument',
     },
   ),
-  agent: setting(text, 'An agent in place of an environment', {
-    argument: 'FILE#EXPORT',
-    usedIn: 'run',
-    inCode: 'the environment, which is the first argument',
-  }),
+  agent: setting(
+    text,
+    'An agent in place of an environment: your own, or a program that is started',
+    {
+      argument: 'FILE#EXPORT|NAME',
+      usedIn: 'run',
+      inCode: 'the environment, which is the first argument',
+    },
+  ),
   sandbox: setting(
     text,
     'Where a harness, or the commands of a coding environment, run: local, docker, podman, remote:URL',
@@ -62,7 +66,7 @@ export const rolled = {
   /** Tasks that attempts may name without sending their data: a file, a number to make, or a list. @default none */
   tasks: setting(
     () => z.union([count(), text()]),
-    'Tasks: a JSONL or Parquet file, a run of roll or eval, or how many to make from the seed',
+    'Tasks: a JSONL or Parquet file, a run, how many to make from the seed, or harbor:DIR',
     {
       argument: 'FILE|N',
       commands: ['roll', 'eval', 'train', 'gateway', 'rollouts'],
