@@ -80,7 +80,7 @@ function comparisonLines(comparison: Comparison): readonly string[] {
 function range({ difference, low, high }: Difference, digits = 3): string {
   const bounds = Number.isFinite(high - low)
     ? `${signed(low, digits)} to ${signed(high, digits)}`
-    : 'of one task: no bounds'
+    : 'no bounds: one task, or all alike'
   return `${signed(difference, digits)} (${bounds})`
 }
 

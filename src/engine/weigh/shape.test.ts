@@ -194,3 +194,50 @@ describe('names of shaping', () => {
     expect(read.distillation).toEqual({ mode: 'added', coefficient: 0.5 })
   })
 })
+
+describe('void turns', () => {
+  /** A chain whose turns said this. */
+  function chain(name: string, said: readonly string[]): Tree {
+    const tree = emptyTree(name)
+    let place = tree.append(root, given('prompt', Int32Array.of(1)))
+    const turns = said.map((_, messages) => {
+      place = tree.append(place, segment({ own: [-1] }))
+      return { from: place.node, end: place, finish: { kind: 'stop' } as const, messages }
+    })
+    const messages = said.map(content => ({ role: 'assistant' as const, content }))
+    tree.end(endAt(tree, place, { turns, messages }))
+    return tree
+  }
+  const trees = [chain('g/0', ['\\boxed{1}', ' ', '\\boxed{2}']), chain('g/1', ['\\boxed{3}'])]
+  const members = trees.map((tree, index) => groupOf(tree, [index === 0 ? 1 : 0]).members[0]!)
+  const group = { ...groupOf(trees[0]!, []), members }
+  const advantages = (voidTurns: string): readonly number[][] => {
+    const shaped = weighed(
+      group,
+      readShaping({ voidTurns, has: { reference: false, teacher: false } }),
+    )
+    return trees.map(tree =>
+      rowsOf(tree, { credits: creditsOf(shaped, tree) }).flatMap(row => [
+        ...row.advantages.slice(1),
+      ]),
+    )
+  }
+
+  it('with `mask` teach nothing, and the other turns of their attempts do', () => {
+    const [first, second] = advantages('mask')
+    expect(first![0]).toBeGreaterThan(0)
+    expect(first![1]).toBe(0)
+    expect(first![2]).toBe(first![0])
+    expect(second).toEqual([-first![0]!])
+  })
+
+  it('with `penalty` take something off the reward that is compared', () => {
+    const [first] = advantages('penalty:size=2')
+    expect(first!.every(value => value < 0)).toBe(true)
+  })
+
+  it('of a definition that nobody knows are refused', () => {
+    expect(() => advantages('mask:definition=odd')).toThrow('simpletir')
+    expect(() => advantages('mask:size=1')).toThrow('no option "size"')
+  })
+})

@@ -3,6 +3,7 @@ import type { Group, Judged } from '../../base/core/group.ts'
 import type { SampledSegment, ScorerName } from '../../base/core/segment.ts'
 import { type KlPenalty, klPenalty } from '../../base/math/kl.ts'
 import { type OverlongSettings, overlongPenalty } from '../../base/math/overlong.ts'
+import { type VoidDefinition, voidTurnsIn } from '../filters/void-turns.ts'
 import type { BatchScale } from './batch-scale.ts'
 import { type Compared, comparedReward } from './compared.ts'
 import type { Estimate } from './estimate.ts'
@@ -14,6 +15,12 @@ export interface Distillation {
   readonly coefficient: number
 }
 
+/** What void turns cost: themselves, which then teach nothing, or a part of the reward. */
+export type VoidTurnShaping = { readonly definition: VoidDefinition } & (
+  | { readonly kind: 'mask' }
+  | { readonly kind: 'penalty'; readonly size: number }
+)
+
 /** Changes of rewards before they are compared, and of advantages after. Stored rewards are not changed. */
 export interface Shaping {
   /** The penalty for long trajectories, in sampled tokens; with `alone`, also in groups whose rewards do not differ. */
@@ -21,15 +28,17 @@ export interface Shaping {
   /** Subtracts the divergence from the reference, summed over sampled tokens, from the reward. */
   readonly kl?: KlPenalty
   readonly distillation?: Distillation
+  readonly voidTurns?: VoidTurnShaping
 }
 
 /** A comparison that uses shaped rewards and, with a teacher, its log-probabilities for token advantages. */
 export function shapedEstimate(estimate: Estimate, shaping: Shaping): Estimate {
-  const { overlong, kl, distillation } = shaping
-  if (!overlong && !kl && !distillation) return estimate
+  const { distillation, voidTurns } = shaping
+  if (!Object.values(shaping).some(each => each !== undefined)) return estimate
   const compare: Estimate = (group, weighting) => {
     const compared = estimate(withShapedRewards(group, shaping), weighting)
-    return distillation ? distil(group, compared, distillation) : compared
+    const taught = distillation ? distil(group, compared, distillation) : compared
+    return voidTurns?.kind === 'mask' ? maskVoidTurns(group, taught, voidTurns.definition) : taught
   }
   return Object.assign(compare, estimate.batch && { batch: shapedScale(estimate.batch, shaping) })
 }
@@ -60,11 +69,43 @@ function hasEqualRewards({ members }: Group<Judged>): boolean {
   return rewards.every(reward => reward === rewards[0])
 }
 
-function shapeReward<Member extends Judged>(member: Member, { overlong, kl }: Shaping): Member {
+function shapeReward<Member extends Judged>(
+  member: Member,
+  { overlong, kl, voidTurns }: Shaping,
+): Member {
   const { reward, trajectory } = member
   const length = overlong ? overlongPenalty(trajectory.usage.sampled, overlong) : 0
   const distance = kl ? divergence(member, kl) : 0
-  return { ...member, reward: { ...reward, total: reward.total + length - distance } }
+  const empty = voidTurns?.kind === 'penalty' ? voidTurnPenalty(trajectory, voidTurns) : 0
+  return { ...member, reward: { ...reward, total: reward.total + length - distance - empty } }
+}
+
+function voidTurnPenalty(
+  trajectory: Judged['trajectory'],
+  { definition, size }: Extract<VoidTurnShaping, { kind: 'penalty' }>,
+): number {
+  return voidTurnsIn(trajectory, definition).length > 0 ? size : 0
+}
+
+/** A comparison by which void turns teach nothing; the others of their trajectories do. */
+function maskVoidTurns(
+  { members }: Group<Judged>,
+  compared: readonly Compared[],
+  definition: VoidDefinition,
+): readonly Compared[] {
+  return members.map(({ tree, trajectory }, index) => {
+    const own = compared[index]!
+    const masked = new Set(voidTurnsIn(trajectory, definition))
+    if (masked.size === 0 || own.advantage === null) return own
+    const turnOf = turnByNode(tree, trajectory)
+    const turns = trajectory.turns.map((_, turn) =>
+      masked.has(turn) ? 0 : (own.turns?.[turn] ?? own.advantage!),
+    )
+    const stretches = own.stretches?.map(each =>
+      masked.has(turnOf.get(each.node) ?? -1) ? { ...each, advantage: 0 } : each,
+    )
+    return { ...own, turns, ...(stretches && { stretches }) }
+  })
 }
 
 /** The penalty summed over the sampled tokens of a trajectory, under the policy that sampled them. */

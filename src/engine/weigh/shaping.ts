@@ -1,7 +1,7 @@
 import { parsePartName } from '../../base/core/names/part-name.ts'
 import { findPart } from '../../base/core/names/part-options.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
-import type { Distillation, Shaping } from './shape.ts'
+import type { Distillation, Shaping, VoidTurnShaping } from './shape.ts'
 
 /** Shaping as it is named on a command line. */
 export interface ShapingOptions {
@@ -9,6 +9,8 @@ export interface ShapingOptions {
   readonly overlong?: string | undefined
   /** `alone` or `added`, with a `coefficient`. */
   readonly distill?: string | undefined
+  /** `mask` or `penalty`, with a `definition`; a penalty has a `size`. */
+  readonly voidTurns?: string | undefined
   readonly klPenalty?: number | undefined
   readonly klIn?: 'loss' | 'reward' | undefined
   /** Whether a reference and a teacher were named. */
@@ -19,6 +21,7 @@ export interface ShapingOptions {
 export function readShaping({
   overlong,
   distill,
+  voidTurns,
   klPenalty = 0,
   klIn,
   has,
@@ -32,6 +35,7 @@ export function readShaping({
   return {
     ...(overlong !== undefined && { overlong: readOverlong(overlong) }),
     ...(distill !== undefined && { distillation: readDistillation(distill) }),
+    ...(voidTurns !== undefined && { voidTurns: readVoidTurns(voidTurns) }),
     ...(klIn === 'reward' && klPenalty > 0 && { kl: { coefficient: klPenalty } }),
   }
 }
@@ -60,4 +64,19 @@ function readDistillation(text: string): Distillation {
   const { values } = findPart('distillation', text, distillations)
   const { coefficient = 1 } = values as Partial<Record<string, number>>
   return { mode: parsePartName(text).name as Distillation['mode'], coefficient }
+}
+
+const definition = ['general', 'simpletir'] as const
+const voidTurnKinds = {
+  mask: { options: { definition } },
+  penalty: { options: { definition, size: 'amount' } },
+} as const
+
+function readVoidTurns(text: string): VoidTurnShaping {
+  const { values } = findPart('treatment of void turns', text, voidTurnKinds)
+  const { definition = 'general', size = 1 } = values as Partial<
+    Extract<VoidTurnShaping, { kind: 'penalty' }>
+  >
+  const kind = parsePartName(text).name as VoidTurnShaping['kind']
+  return kind === 'mask' ? { kind, definition } : { kind, definition, size }
 }

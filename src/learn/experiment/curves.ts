@@ -41,7 +41,9 @@ export function experimentCurves(
 function pointAt(cells: readonly CellResult[], axis: CurveAxis, at: number): CurvePoint {
   const values = cells.map(({ curve }) => successAt(curve, axis, at))
   const { value, low, high } = pairedDifference(values)
-  const within = (bound: number) => Math.min(1, Math.max(0, bound))
+  // One seed, or seeds that are all alike, have no band.
+  const within = (bound: number) =>
+    Number.isFinite(bound) ? Math.min(1, Math.max(0, bound)) : value
   return { at, mean: value, low: within(low), high: within(high) }
 }
 

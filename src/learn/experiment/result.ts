@@ -137,7 +137,8 @@ function compare(
     difference: boundsOf(difference),
     better: difference.better,
     p: difference.p,
-    couldHaveSeen: finite(detectableDifference(spread, differences.length)),
+    // Differences that are all alike say nothing of what others would be.
+    couldHaveSeen: spread > 0 ? finite(detectableDifference(spread, differences.length)) : null,
     isAddedAfterLooking: Math.max(arm.look, base.look) > 0,
   }
 }

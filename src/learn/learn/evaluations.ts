@@ -3,6 +3,7 @@ import { makeLanes } from '../../base/core/lane.ts'
 import type { Policy } from '../../base/core/policy.ts'
 import { makeWeightsGate } from '../../run/run/pause.ts'
 import { laneLimits, type RollParts, rolloutsOf } from '../../run/run/roll-groups.ts'
+import { withoutUndefined } from '../../run/settings/settings.ts'
 import { type Evaluation, evaluateHeldOut } from './held-out.ts'
 import { seedFor, type TrainingPlan } from './training-plan.ts'
 
@@ -122,7 +123,9 @@ async function evaluateAt<Data>(
   parts: RollParts<Data>,
 ): Promise<Evaluation> {
   const { successAt, tasksPerStep, heldOut, evaluateStrategy: strategy, environmentOf } = plan
-  const seeded = { ...parts, seed: seedFor(parts, 'evaluation', step) }
+  const own = withoutUndefined({ temperature: plan.evaluateTemperature })
+  const sampling = { ...parts.sampling, ...own }
+  const seeded = { ...parts, sampling, seed: seedFor(parts, 'evaluation', step) }
   const evaluation = await evaluateHeldOut(heldOut, seeded, {
     name: `evaluation-${step}`,
     successAt,

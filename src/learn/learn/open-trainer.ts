@@ -3,6 +3,7 @@ import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
 import { lossNamed } from '../../base/math/registry.ts'
 import { tinkerSessionOf } from '../../engine/policies/tinker/session.ts'
+import { convertGroup } from '../../run/exchange/convert.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { openNamed } from '../../run/settings/open-named.ts'
 import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
@@ -95,12 +96,29 @@ async function openEmbeddedTrainer<Data>(name: string, learning: Learning<Data>)
     ...embeddedOptions(learning),
     ...(reference && { kl: { penalty: { coefficient: klPenalty }, reference } }),
   })
+  const { singleTurn = defaults.singleTurn, stepHistory = defaults.stepHistory } = learning.options
   return {
     ...trainer,
+    ...(singleTurn && stepsOf(trainer, learning, stepHistory)),
     async [Symbol.asyncDispose]() {
       await trainer[Symbol.asyncDispose]()
       await copy?.[Symbol.asyncDispose]()
     },
+  }
+}
+
+/** Learns each turn behind a prompt of its own; ratios still know what it was sampled with. */
+function stepsOf<Data>(
+  trainer: Trainer,
+  { parts: { renderer } }: Learning<Data>,
+  history: number,
+): Pick<Trainer, 'step'> {
+  return {
+    step: (groups, call) =>
+      trainer.step(
+        groups.map(group => convertGroup(group, { renderer, history, keepsLogprobs: true })),
+        call,
+      ),
   }
 }
 

@@ -24,7 +24,10 @@ interface Own<Data>
 /** How long and how a policy learns. */
 export interface LearningOptions<Data = unknown>
   extends Own<Data>,
-    Omit<OptionsOf<'train'>, keyof Own<Data> | Exclude<keyof AttemptOptions, 'out'> | NotLearnt>,
+    Omit<
+      OptionsOf<'train'>,
+      keyof Own<Data> | Exclude<keyof AttemptOptions, 'out' | 'stepHistory'> | NotLearnt
+    >,
     Pick<RunOptions, 'resumes' | 'config' | 'tell'> {}
 
 /** Options of groups that a trainer need not know. */

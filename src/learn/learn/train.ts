@@ -148,6 +148,8 @@ export async function checkLearning(
       | 'distill'
       | 'maxStaleness'
       | 'lookAhead'
+      | 'singleTurn'
+      | 'strategy'
     >,
 ): Promise<void> {
   const { policy = [], trainer = defaults.trainer } = options
@@ -163,6 +165,7 @@ export async function checkLearning(
   }
   await checkOffPolicy(options)
   checkLookAhead(options)
+  checkSingleTurn(options)
   if (budget?.trajectories === undefined) return
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   throw new SettingError(
@@ -182,6 +185,26 @@ function checkLookAhead({
     `--look-ahead ${lookAhead}: rolling cannot be further ahead than training data may be old, ` +
       `which --max-staleness ${maxStaleness} says; raise that one too`,
   )
+}
+
+/** Refuses prompts that were not sampled from, unless the weights that learn can say what they make of them. */
+function checkSingleTurn({
+  singleTurn,
+  strategy,
+  trainer,
+  proximal,
+}: Pick<TrainOptions, 'singleTurn' | 'strategy' | 'trainer' | 'proximal'>): void {
+  if (!singleTurn) return
+  if (!trainerKind(trainer)?.isInside)
+    throw new SettingError('--single-turn is for --trainer embedded, which scores the new prompts')
+  if (strategy === 'step')
+    throw new SettingError(
+      '--single-turn: with --strategy step, each turn is sampled behind a prompt of its own already',
+    )
+  if (proximal !== 'recompute')
+    throw new SettingError(
+      '--single-turn needs --proximal recompute: what was sampled behind the whole conversation says nothing of the new prompts',
+    )
 }
 
 /** Refuses importance weights and ratios that the trainer does not support. */
@@ -210,7 +233,7 @@ export async function trainParts<Data>(
 ): Promise<Trained> {
   const started = performance.now()
   const { environment, seed = defaults.seed } = parts
-  const { evaluateEvery, evaluateStrategy, evaluateBeside } = options
+  const { evaluateEvery, evaluateStrategy, evaluateTemperature, evaluateBeside } = options
   const { onStep, onEvaluation, isEnough } = options
   const { maxStaleness, lookAhead, onUpdate, out, feed } = options
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
@@ -235,7 +258,8 @@ export async function trainParts<Data>(
     refill: options.refill ?? defaults.refill,
     patience: options.patience ?? defaults.patience,
     evaluateEvery: evaluateEvery ?? usualEvery(steps, { heldOut: tasksOf.heldOut.length, perStep }),
-    ...withoutUndefined({ evaluateStrategy, evaluateBeside, onStep, onEvaluation, isEnough }),
+    ...withoutUndefined({ evaluateStrategy, evaluateTemperature, evaluateBeside }),
+    ...withoutUndefined({ onStep, onEvaluation, isEnough }),
     ...withoutUndefined({ maxStaleness, lookAhead, onUpdate, out, feed }),
     ...(!trainerKind(options.trainer)?.isInside &&
       withoutUndefined({ importance: options.importance })),

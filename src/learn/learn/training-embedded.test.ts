@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { showSignals, signals, signalTasks } from '../../../test/signals.ts'
+import { isHeldOut } from '../../base/core/group.ts'
+import { openRunReader } from '../../run/store/store.ts'
 import { openEmbedded } from '../model/embedded.ts'
 import type { StepRecord } from './steps/step-record.ts'
 import { teach } from './teach.ts'
@@ -60,4 +62,36 @@ it('an interrupted training run ends with the same weights, bit for bit; one tha
   const ahead = await run('ahead', { maxStaleness: 2 })
   expect(ahead.some(({ staleness }) => staleness.most > 0)).toBe(true)
   expect(ahead.every(({ staleness, unscored }) => staleness.most <= 2 && unscored === 0)).toBe(true)
+})
+
+it('[T5] single turns are learned with the ratio to what they were sampled with, and measured at a temperature of their own', async () => {
+  const out = join(folder, 'single')
+  const records: StepRecord[] = []
+  const more = {
+    policy: 'embedded',
+    steps: 1,
+    tasksPerStep: 4,
+    heldOut: 4,
+    limits: { newTokens: 24, turns: 6 },
+    seed: 2,
+    singleTurn: true,
+    stepHistory: 1,
+    importance: ['token'],
+    evaluateTemperature: 0.5,
+    onStep: (record: StepRecord): void => void records.push(record),
+  }
+  await expect(train('desk', 40, more)).rejects.toThrow('--proximal recompute')
+  await train('desk', 40, { ...more, proximal: 'recompute', out })
+  // The new prompts are not those it was sampled from: ratios are not 1 before anything is learned.
+  expect(records[0]!.metrics.mismatchKl).toBeGreaterThan(1e-4)
+  expect(records[0]!.metrics.importanceMean).not.toBe(1)
+  await using reader = await openRunReader(out)
+  const temperatures = new Map<boolean, number>()
+  for await (const { group } of reader.groups())
+    for (const { tree } of group.members)
+      temperatures.set(isHeldOut(group), tree.sampling.temperature)
+  expect([...temperatures].sort()).toEqual([
+    [false, 1],
+    [true, 0.5],
+  ])
 })

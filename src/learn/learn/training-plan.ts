@@ -26,6 +26,8 @@ export interface TrainingPlan<Data = unknown> {
   readonly evaluateBeside?: boolean
   /** Whether held-out tasks are attempted as chains or as training rolls. @default chains in place of trees */
   readonly evaluateStrategy?: EvaluationStrategy
+  /** The temperature of held-out attempts. @default that of training attempts */
+  readonly evaluateTemperature?: number
   /** Steps between checkpoints; the start and the end are always kept. */
   readonly checkpointEvery: number
   /** The reward from which on a task counts as solved. */

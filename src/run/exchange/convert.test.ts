@@ -47,7 +47,7 @@ describe.each([undefined, 'fixed', 'tree-rl', 'tree-grpo'])(
     it('[T5] train every sampled token once, behind the opening and the last turns', async () => {
       for (let seed = 0; seed < seeds; seed++) {
         const tree = await roll(seed, branch)
-        const converted = convertTree(tree, { renderer, history: 2 })
+        const converted = convertTree(tree, { renderer, history: 2, keepsLogprobs: false })
         const credits = converted.trajectories.map(({ id }) => ({
           trajectory: id,
           advantage: 1,
@@ -71,7 +71,7 @@ describe.each([undefined, 'fixed', 'tree-rl', 'tree-grpo'])(
 describe('a converted trajectory', () => {
   it('[T4] says of every prompt that the policy never saw it', async () => {
     const tree = await longest()
-    const converted = convertTree(tree, { renderer, history: 1 })
+    const converted = convertTree(tree, { renderer, history: 1, keepsLogprobs: false })
     const [before, after] = [tree.trajectories[0]!, converted.trajectories[0]!]
     expect(after.fidelity.forks).toHaveLength(before.turns.length - 1)
     for (const { reason } of after.fidelity.forks) expect(reason).toContain('off-policy')

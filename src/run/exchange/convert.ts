@@ -22,12 +22,18 @@ import { newManifest } from '../store/manifest.ts'
 import { createRun, readManifest, writeManifest } from '../store/run-folder.ts'
 import { openRunReader, openRunWriter, type RunWriter, type StoredGroup } from '../store/store.ts'
 
-/** How a run is converted. */
-export interface ConvertOptions {
-  readonly out: string
+/** How turns are put behind prompts of their own. */
+export interface StepOptions {
   readonly renderer: Renderer
   /** Turns before the current one that its prompt holds. */
   readonly history: number
+  /** Whether tokens keep the log-probabilities they were sampled with, behind the whole conversation. */
+  readonly keepsLogprobs: boolean
+}
+
+/** How a run is converted. */
+export interface ConvertOptions extends Omit<StepOptions, 'keepsLogprobs'> {
+  readonly out: string
   readonly estimate: Estimate
   readonly weighting: LeafWeighting
   readonly config: Readonly<Record<string, unknown>>
@@ -79,32 +85,34 @@ async function writeConverted(
   { group, task, order }: StoredGroup,
   options: ConvertOptions,
 ): Promise<Group> {
+  const converted = convertGroup(group, { ...options, keepsLogprobs: false })
+  for (const tree of treesOf(converted)) await writer.writeTree(tree)
+  const members = converted.members.map(
+    ({ tree, trajectory, reward, dropped }): Judged => ({ tree, trajectory, reward, dropped }),
+  )
+  const weighed = weigh({ ...converted, members }, options)
+  await writer.writeGroup(weighed, task, order)
+  return weighed
+}
+
+function treesOf({ members, unscored }: Group): ReadonlySet<Tree> {
+  return new Set([...members, ...unscored].map(({ tree }) => tree))
+}
+
+/** A group whose trees are converted; what its members are worth and weigh stays. */
+export function convertGroup(group: Group, options: StepOptions): Group {
   const trees = new Map<TreeId, Tree>()
-  for (const { tree } of [...group.members, ...group.unscored]) {
-    if (trees.has(tree.id)) continue
-    const converted = convertTree(tree, options)
-    trees.set(tree.id, converted)
-    await writer.writeTree(converted)
-  }
+  for (const tree of treesOf(group)) trees.set(tree.id, convertTree(tree, options))
   const find = <T extends { tree: Tree; trajectory: Trajectory }>(member: T): T => {
     const tree = trees.get(member.tree.id)!
     const trajectory = tree.trajectories.find(({ id }) => id === member.trajectory.id)!
     return { ...member, tree, trajectory }
   }
-  const judged = group.members.map((member): Judged => {
-    const { tree, trajectory, reward, dropped } = find(member)
-    return { tree, trajectory, reward, dropped }
-  })
-  const weighed = weigh({ ...group, members: judged, unscored: group.unscored.map(find) }, options)
-  await writer.writeGroup(weighed, task, order)
-  return weighed
+  return { ...group, members: group.members.map(find), unscored: group.unscored.map(find) }
 }
 
 /** The turns of a tree in a new one, each on a path of its own behind a bounded prompt. */
-export function convertTree(
-  from: Tree,
-  options: Pick<ConvertOptions, 'renderer' | 'history'>,
-): Tree {
+export function convertTree(from: Tree, options: StepOptions): Tree {
   const { nodes: _nodes, trajectories, ...header } = from
   const to = plantTree(pick(header))
   const prompts = new Map<number, Prompted>()
@@ -117,7 +125,7 @@ export function convertTree(
         prompts.get(turn.from) ?? putPrompt(to, { from, trajectory, index, before, options })
       prompts.set(turn.from, prompted)
       if (prompted.fork) forks.push(prompted.fork)
-      const copied = copyTurn(from, to, { turn, at: prompted.end, numbers })
+      const copied = copyTurn(from, to, { turn, at: prompted.end, numbers, options })
       before = copied.end
       return { ...turn, ...copied }
     })
@@ -162,7 +170,7 @@ function putPrompt(
     readonly trajectory: Trajectory
     readonly index: number
     readonly before: Place
-    readonly options: Pick<ConvertOptions, 'renderer' | 'history'>
+    readonly options: StepOptions
   },
 ): Prompted {
   const { from, trajectory, index, before, options } = turn
@@ -199,7 +207,7 @@ function withoutReasoning(message: Message): Message {
   return said
 }
 
-/** Copies what a turn sampled, without its log-probabilities; what siblings share is there once. */
+/** Copies what a turn sampled; what siblings share is there once. */
 function copyTurn(
   from: Tree,
   to: GrowingTree,
@@ -207,7 +215,13 @@ function copyTurn(
     turn,
     at,
     numbers,
-  }: { readonly turn: Turn; readonly at: Place; readonly numbers: Map<number, number> },
+    options,
+  }: {
+    readonly turn: Turn
+    readonly at: Place
+    readonly numbers: Map<number, number>
+    readonly options: StepOptions
+  },
 ): Pick<Turn, 'from' | 'end'> {
   const nodes: number[] = []
   for (let node = turn.end.node; ; node = from.nodes[node]!.parent.node) {
@@ -218,7 +232,8 @@ function copyTurn(
     if (numbers.has(node)) continue
     const { segment, parent } = from.nodes[node]!
     const place = node === turn.from ? at : { ...parent, node: numbers.get(parent.node)! }
-    numbers.set(node, to.append(place, withoutLogprobs(segment)).node)
+    const copied = options.keepsLogprobs ? segment : withoutLogprobs(segment)
+    numbers.set(node, to.append(place, copied).node)
   }
   return {
     from: numbers.get(turn.from)!,

@@ -90,22 +90,24 @@ async function newestOf(reader: RunReader): Promise<number> {
 
 /** Rewards after the run's penalties, for trainers that compare rewards themselves. */
 function makeShapedRewards(config: Config, { comparesRewards, name }: Format): Weighing {
-  const { overlong, kl } = shapingOf(config)
-  if (!comparesRewards || (!overlong && !kl)) return { weigh: group => group, notes: [] }
+  const { distillation: _, ...shaping } = shapingOf(config)
   const penalties = [
-    ...(overlong ? ['the overlong penalty'] : []),
-    ...(kl ? ['the KL penalty'] : []),
+    ...(shaping.overlong ? ['the overlong penalty'] : []),
+    ...(shaping.voidTurns?.kind === 'penalty' ? ['the penalty for void turns'] : []),
+    ...(shaping.kl ? ['the KL penalty'] : []),
   ]
+  if (!comparesRewards || penalties.length === 0) return { weigh: group => group, notes: [] }
   return {
-    weigh: group => withShapedRewards(group, { ...(overlong && { overlong }), ...(kl && { kl }) }),
+    weigh: group => withShapedRewards(group, shaping),
     notes: [`rewards are as ${name} should compare them: less ${penalties.join(' and ')}`],
   }
 }
 
-function shapingOf({ overlong, distill, klPenalty, klIn }: Config): Shaping {
+function shapingOf({ overlong, distill, voidTurns, klPenalty, klIn }: Config): Shaping {
   return readShaping({
     ...(typeof overlong === 'string' && { overlong }),
     ...(typeof distill === 'string' && { distill }),
+    ...(typeof voidTurns === 'string' && { voidTurns }),
     ...(typeof klPenalty === 'number' && { klPenalty }),
     ...(klIn === 'reward' && { klIn }),
     has: { reference: true, teacher: true },

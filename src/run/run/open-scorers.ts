@@ -15,6 +15,7 @@ export type ShapingNames = Pick<
   GroupOptions,
   | 'overlong'
   | 'distill'
+  | 'voidTurns'
   | 'klPenalty'
   | 'klIn'
   | 'reference'
@@ -25,14 +26,20 @@ export type ShapingNames = Pick<
 
 /** Shaping of rewards and advantages as options name it, checked. */
 export async function openShaping(options: ShapingNames): Promise<Shaping> {
-  const { overlong, distill, klPenalty, klIn, reference, teacher } = options
+  const { overlong, distill, voidTurns, klPenalty, klIn, reference, teacher } = options
   const { importance = [], proximal } = options
   await openNamed(`--importance ${importance.join(' ')}`, async () =>
     checkImportance(importance, proximal),
   )
   const has = { reference: reference !== undefined, teacher: teacher !== undefined }
-  const flag = distill === undefined ? '--overlong' : `--distill ${distill}`
-  return await openNamed(flag, () => readShaping({ overlong, distill, klPenalty, klIn, has }))
+  const flag =
+    distill !== undefined
+      ? `--distill ${distill}`
+      : voidTurns !== undefined
+        ? `--void-turns ${voidTurns}`
+        : '--overlong'
+  const names = { overlong, distill, voidTurns, klPenalty, klIn, has }
+  return await openNamed(flag, () => readShaping(names))
 }
 
 /** Opens the policies that score what is sampled; those passed as objects stay open. */

@@ -7,6 +7,7 @@ const names = [
   'weighting',
   'overlong',
   'distill',
+  'voidTurns',
   'klPenalty',
   'klIn',
   'proximal',

@@ -70,6 +70,12 @@ it('Holm’s correction grows with the number of comparisons and never falls bel
   expect(holm([])).toEqual([])
 })
 
+it('differences that are all alike have no bounds, and are as unlikely as their signs', () => {
+  const { low, high, p, better } = pairedDifference([-0.1, -0.1, -0.1])
+  expect([low, high, p]).toEqual([Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, 0.25])
+  expect(better).toBe(0.125)
+})
+
 it('a design could have seen what its spread and its pairs allow', () => {
   const few = detectableDifference(0.02, 5)
   expect(few).toBeGreaterThan(detectableDifference(0.02, 20))

@@ -39,7 +39,7 @@ export function pairedDifference(
       p: 1,
     }
   const error = deviation(differences) / Math.sqrt(count)
-  if (error === 0) return withoutSpread(value)
+  if (error === 0) return withoutSpread(value, count)
   const t = value / error
   const reach =
     error *
@@ -53,10 +53,15 @@ export function pairedDifference(
   }
 }
 
-/** Pairs that all differ alike: a difference without spread is certain, none at all says nothing. */
-function withoutSpread(value: number): PairedDifference {
+/**
+ * Pairs that all differ alike say nothing of their spread: what is left is that all have the same sign, which chance
+ * gives once in 2 ** (count − 1) cases.
+ */
+function withoutSpread(value: number, count: number): PairedDifference {
   if (value === 0) return { value, low: 0, high: 0, better: 0.5, p: 1 }
-  return { value, low: value, high: value, better: value > 0 ? 1 : 0, p: 0 }
+  const p = 2 ** (1 - count)
+  const [low, high] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+  return { value, low, high, better: value > 0 ? 1 - p / 2 : p / 2, p }
 }
 
 /** The variance of the effect, in deviations, that the martingale bets on. */

@@ -2,6 +2,7 @@ import type { Group } from '../../../base/core/group.ts'
 import type { TrainerStep } from '../../../base/core/trainer.ts'
 import { attemptMeans, succeeds } from '../../../base/math/attempts.ts'
 import { mean } from '../../../base/math/statistics.ts'
+import { costOfTree } from '../../../run/store/journal-index.ts'
 import type { EnvironmentOf } from '../../../run/tasks/mixed-tasks.ts'
 import type { TaskOutcome } from '../../../run/tasks/sample-tasks.ts'
 import type { RolledAhead } from '../../../run/watch/events.ts'
@@ -96,8 +97,8 @@ export function countGroups(groups: readonly Group[], successAt: number) {
   const sum = (value: (member: (typeof members)[number]) => number): number =>
     members.reduce((total, member) => total + value(member), 0)
   const unscored = groups.flatMap(group => group.unscored)
-  const usage = (kind: 'sampled' | 'prompt'): number =>
-    [...members, ...unscored].reduce((total, { trajectory }) => total + trajectory.usage[kind], 0)
+  const trees = new Set([...members, ...unscored].map(({ tree }) => tree))
+  const costs = [...trees].map(costOfTree)
   return {
     reward: sum(({ reward }) => reward.total) / count,
     ...rewardBySeat(groups),
@@ -105,8 +106,9 @@ export function countGroups(groups: readonly Group[], successAt: number) {
     groups: groups.length,
     dropped: members.filter(member => member.dropped !== null).length,
     unscored: unscored.length,
-    sampledTokens: usage('sampled'),
-    promptTokens: usage('prompt'),
+    // What several endings of a tree share was sampled once.
+    sampledTokens: costs.reduce((total, { sampled }) => total + sampled, 0),
+    promptTokens: costs.reduce((total, { prompt }) => total + prompt, 0),
     turns: sum(({ trajectory }) => trajectory.turns.length) / count,
   }
 }

@@ -59,4 +59,14 @@ export const comparison = {
       usedIn: 'threads',
     },
   ),
+  /** What void turns cost, if their attempts are not dropped by the filter `void-turns`. @default nothing */
+  voidTurns: setting(
+    text,
+    'What a turn with neither a call nor an answer costs: mask keeps it alone out of the loss, penalty:size=C takes C off the compared reward',
+    {
+      argument: 'mask|penalty[:ITEM,…]',
+      commands: ['roll', 'train', 'gateway', 'rollouts'],
+      usedIn: 'threads',
+    },
+  ),
 } as const

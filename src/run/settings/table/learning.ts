@@ -196,6 +196,18 @@ export const learning = {
     'How held-out tasks are attempted: chains, or as training rolls (default: chains in place of trees)',
     { argument: 'chain|same', commands: ['train'], usedIn: 'run' },
   ),
+  /** The temperature of held-out attempts. @default that of training attempts */
+  evaluateTemperature: setting(
+    () => z.number().min(0),
+    'The temperature of held-out attempts (default: that of training attempts)',
+    { argument: 'T', commands: ['train'], usedIn: 'run' },
+  ),
+  /** Whether each turn is learned behind a prompt of its own, which it was not sampled from. @default false */
+  singleTurn: setting(
+    () => z.boolean(),
+    'Learn each turn behind the opening and its last --step-history turns, as it was not sampled; --importance corrects',
+    { default: false, commands: ['train'], usedIn: 'run' },
+  ),
   /** Steps between checkpoints. @default 20 */
   checkpointEvery: setting(count, 'Steps between checkpoints', {
     argument: 'N',
