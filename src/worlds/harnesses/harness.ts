@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Message, textOf } from '@espalier/text'
 import type { Environment, Isolation, OpenCall, Task } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
-import { openLanes } from '../../base/core/lane.ts'
+import { makeLanes } from '../../base/core/lane.ts'
 import {
   AgentAnswer,
   type AgentCall,
@@ -68,7 +68,7 @@ interface Running extends HarnessOptions {
 }
 
 const unbounded = Number.POSITIVE_INFINITY
-const lanes = openLanes({
+const lanes = makeLanes({
   policy: unbounded,
   tools: unbounded,
   environment: unbounded,
