@@ -1,4 +1,4 @@
-import { type Content, type Message, textOf } from '@espalier/text'
+import { type Content, type ImagePart, type Message, textOf } from '@espalier/text'
 import type { ComponentChildren } from 'preact'
 import type { CallRecord } from '../../src/base/core/tool.ts'
 import { formatArguments, formatCount, formatSeconds } from '../data/format.ts'
@@ -67,16 +67,25 @@ function Body({ content }: { content: Content | null }) {
         part.type === 'text' ? (
           <Text key={index} text={part.text} />
         ) : (
-          <p key={index} class="muted">
-            [image, not loaded: {part.image_url.url.slice(0, 80)}
-            {part.image_url.url.length > 80
-              ? `… ${formatCount(part.image_url.url.length)} characters`
-              : ''}
-            ]
-          </p>
+          <Unloaded key={index} address={addressOf(part)} />
         ),
       )}
     </>
+  )
+}
+
+function addressOf(part: ImagePart): string {
+  if (part.type === 'image_url') return part.image_url.url
+  return part.source.type === 'url' ? part.source.url : `${part.source.media_type} in base64`
+}
+
+function Unloaded({ address }: { address: string }) {
+  const rest = address.length > 80 ? `… ${formatCount(address.length)} characters` : ''
+  return (
+    <p class="muted">
+      [image, not loaded: {address.slice(0, 80)}
+      {rest}]
+    </p>
   )
 }
 
