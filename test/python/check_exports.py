@@ -447,6 +447,20 @@ def atif(folder, sources):
     return f"{count} documents"
 
 
+@check("Inspect AI: its evaluation log")
+def inspect(folder, sources):
+    log = need("inspect_ai.log")
+    count = 0
+    for shape in SHAPES:
+        path = str(folder / shape / "inspect.json")
+        Path(path).write_bytes((folder / shape / "inspect").read_bytes())
+        assert log.read_eval_log(path, header_only=True).samples is None
+        samples = log.read_eval_log(path).samples
+        assert len({(each.id, each.epoch) for each in samples}) == len(samples)
+        count += len(samples)
+    return f"{count} samples"
+
+
 @check("TRL: supervised and preference sets, and RolloutSample")
 def trl(folder, sources):
     datasets, trl_ = need("datasets"), need("trl")

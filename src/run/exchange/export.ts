@@ -13,12 +13,13 @@ import {
   type FormatOptions,
   type FormatWriter,
   RefusedError,
+  type RunAbout,
 } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { countTokens, type FormOptions, type FormTokens } from '../sinks/forms.ts'
 import { type LossReport, type Lost, makeLossReport } from '../sinks/lost.ts'
 import { makeSelection, type Selection } from '../sinks/selection.ts'
-import { readManifest } from '../store/run-folder.ts'
+import { type RunManifest, readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
 import { type Appearance, type OutputFile, openOutputFile, refuseForeign } from './output-file.ts'
 import { makeWeighing, type Weighing, weightingOf } from './weighing.ts'
@@ -88,7 +89,16 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
     const { importance } = options
     const weighing = await makeWeighing(reader, config, { format, importance })
     const cuts = cutsOf(config.policy)
-    const own = { ...options, loss, run, weighting, weighing, cuts, appears: 'whole' } as const
+    const own = {
+      ...options,
+      loss,
+      run,
+      weighting,
+      weighing,
+      cuts,
+      about: aboutOf(manifest),
+      appears: 'whole',
+    } as const
     const written = await exportWhole(await openExport(format, own), async file => {
       for await (const stored of reader.groups()) {
         options.signal?.throwIfAborted()
@@ -98,6 +108,15 @@ export async function exportRun(run: string, options: ExportOptions): Promise<Ex
     return { ...written, loading: format.loading(out) }
   } finally {
     await reader[Symbol.asyncDispose]()
+  }
+}
+
+function aboutOf({ started, config }: RunManifest): RunAbout {
+  const { environment, policy } = config
+  return {
+    started,
+    ...(environment !== undefined && { environment: String(environment) }),
+    ...(policy !== undefined && { policy: String(policy) }),
   }
 }
 
@@ -130,6 +149,7 @@ export async function openExport(
     readonly run: string
     readonly weighting: LeafWeighting
     readonly appears: Appearance
+    readonly about?: FormatOptions['about']
     /** In which order the sampling policy cuts, if that is known. */
     readonly cuts?: FormatOptions['cuts']
     /** How groups are weighed before they are written. @default unchanged */
@@ -146,6 +166,7 @@ export async function openExport(
   for (const note of weighing?.notes ?? []) lost.note(note)
   const { output, writer } = await makeWriter(format, options, {
     run: basename(resolve(options.run)),
+    about: options.about,
     weighting,
     form,
     loss,

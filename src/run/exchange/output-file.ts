@@ -19,7 +19,7 @@ export function checkOutputFile(flag: string, path: string): void {
 /** How exports, results and pages of ours begin; what begins otherwise is not written over. */
 const beginnings = {
   export:
-    /^(PAR1|\[\s*(\]|\{\s*"task_id":)|\{\s*"(run|simulations)":|\{"(prompt_ids|group_index|prompt_token_ids|model_input|trajectories|schema_version)":|\{"(messages|prompt)":\[|\{"input":\{"messages":|\{"id":"[^"]*(:\d+","task":|","env":))/,
+    /^(PAR1|\[\s*(\]|\{\s*"task_id":)|\{\s*"(run|simulations)":|\{"(prompt_ids|group_index|prompt_token_ids|model_input|trajectories|schema_version)":|\{"(messages|prompt)":\[|\{"input":\{"messages":|\{"version":2,"status":|\{"id":"[^"]*(:\d+","task":|","env":))/,
   page: /^<!doctype html>[\s\S]*<title>Espalier<\/title>/i,
 } as const
 

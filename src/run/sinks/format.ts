@@ -19,10 +19,19 @@ export interface ExportGroup {
   readonly order: number
 }
 
+/** What a manifest says of a run, for formats that have a place for it. */
+export interface RunAbout {
+  readonly started: string
+  readonly environment?: string
+  readonly policy?: string
+}
+
 /** What every format gets besides the groups. */
 export interface FormatOptions {
   /** The name of the run. */
   readonly run: string
+  /** What its manifest says of it, if there is one. */
+  readonly about?: RunAbout | undefined
   /** How the trajectories of one tree share their tokens. */
   readonly weighting: LeafWeighting
   /** Which rows trees become. */

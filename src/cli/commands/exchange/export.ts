@@ -7,7 +7,9 @@ import {
   exportRun,
   type WrittenForm,
 } from '../../../run/exchange/export.ts'
+import { exportToHub, readHubTarget } from '../../../run/exchange/hub/export-hub.ts'
 import { refuseForeign } from '../../../run/exchange/output-file.ts'
+import { defaults } from '../../../run/settings/settings.ts'
 import { formatNamed, formats } from '../../../run/sinks/formats/registry.ts'
 import { makeSelection, type Selection } from '../../../run/sinks/selection.ts'
 import { type Command, type Invocation, MisuseError } from '../../command.ts'
@@ -15,19 +17,22 @@ import { type Command, type Invocation, MisuseError } from '../../command.ts'
 /** Writes a run in the format of a trainer. */
 export const exportCommand: Command = {
   name: 'export',
-  usage: 'RUN --to FORMAT --out FILE',
+  usage: 'RUN (--to FORMAT --out FILE | --to hub:OWNER/NAME)',
   about:
     'Writes the training rows of a run in canonical order (task, member, row), says what the format\n' +
     'could not carry, and prints the lines that load the file. Failed and filtered trajectories are\n' +
     'left out and counted, unless asked for.\n\nFormats:\n' +
-    formats.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n'),
+    formats.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n') +
+    '\n\nhub:OWNER/NAME[,format=FORMAT][,visibility=public] commits the rows to a dataset of the Hugging Face\n' +
+    'Hub, private unless you say otherwise, with HF_TOKEN. Images are freed of places, times and comments.',
   examples: [
     'espalier export runs/0001 --to jsonl --out rows.jsonl',
     "espalier export runs/0001 --to openai-sft --where 'reward >= 1' --best 1 --out sft.jsonl",
+    'espalier export runs/0001 --to hub:me/desk-rows',
   ],
-  settings: ['importance'],
+  settings: ['importance', 'hub'],
   own: {
-    to: { help: 'The format (default: jsonl)', argument: 'FORMAT' },
+    to: { help: 'The format (default: jsonl), or hub:OWNER/NAME', argument: 'FORMAT' },
     out: { help: 'The file to write', argument: 'FILE' },
     where: {
       help: "Only trajectories of which this holds: 'reward >= 1 and turns < 8'",
@@ -55,9 +60,12 @@ async function runExport({
   terminal,
   signal,
 }: Invocation): Promise<number> {
-  const { to = 'jsonl', out, where } = own
-  if (!out) throw new MisuseError('export needs --out FILE')
-  refuseForeign('--out', out, 'export')
+  const { to: target = 'jsonl', out, where } = own
+  const onHub = readHubTarget(target)
+  const to = onHub?.format ?? target
+  if (onHub && out) throw new MisuseError(`--to ${target} writes no file: leave out --out`)
+  if (!onHub && !out) throw new MisuseError('export needs --out FILE')
+  if (out) refuseForeign('--out', out, 'export')
   const selection: Selection = {
     ...(where !== undefined && { where }),
     ...(own.best !== undefined && { best: readBest(own.best) }),
@@ -69,13 +77,18 @@ async function runExport({
     throw new MisuseError(`--without takes experts, not "${own.without}"`)
   const volatile = own.volatile !== undefined
   const { importance } = flags
-  const result = await exportRun(words[0]!, {
-    ...{ to, out, ...selection, ...form, volatile, signal },
+  const options = {
+    ...{ ...selection, ...form, volatile, signal },
     ...(importance && { importance }),
     ...(own.without === 'experts' && { withoutExperts: true }),
-  })
-  if (json) terminal.print(JSON.stringify({ out, ...result }))
-  else for (const line of describeExport(to, out, result)) terminal.print(line)
+  }
+  const hub = flags.hub ?? defaults.hub
+  const result = onHub
+    ? await exportToHub(words[0]!, { ...options, target: onHub, hub })
+    : await exportRun(words[0]!, { ...options, to, out: out! })
+  const place = 'url' in result ? String(result.url) : out!
+  if (json) terminal.print(JSON.stringify({ out: place, ...result }))
+  else for (const line of describeExport(to, place, result)) terminal.print(line)
   if (result.rows > 0) return 0
   terminal.tell('no rows: nothing to train on was exported')
   return 1

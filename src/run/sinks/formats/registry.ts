@@ -2,6 +2,7 @@ import { UnknownPartError } from '../../../base/core/names/part-name.ts'
 import type { Format } from '../format.ts'
 import { art } from './art.ts'
 import { atif } from './atif.ts'
+import { inspect } from './inspect.ts'
 import { jsonl } from './jsonl.ts'
 import { parquet } from './parquet.ts'
 import { openaiDpo, trlDpo } from './preference.ts'
@@ -33,6 +34,7 @@ export const formats: readonly Format[] = [
   openaiSft,
   openaiDpo,
   atif,
+  inspect,
   tauBench,
   tau2Bench,
 ]

@@ -87,7 +87,7 @@ export function makeTrials() {
 }
 
 /** The trial number of an attempt; a task that is repeated gets further numbers, none is used twice. */
-export function takeTrial(task: number, member: number, taken: Set<string>): number {
+export function takeTrial(task: number | string, member: number, taken: Set<string>): number {
   let trial = member
   while (taken.has(`${task}/${trial}`)) trial++
   taken.add(`${task}/${trial}`)

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { withoutImageMetadata } from './image-metadata.ts'
+
+/** Images as Pillow writes them with Exif, places, comments and a film behind the picture. */
+const images = JSON.parse(readFileSync('test/fixtures/private-images.json', 'utf8')) as Record<
+  string,
+  string
+>
+const urlOf = (type: string, base64: string): string => `data:image/${type};base64,${base64}`
+const bytesOf = (url: string): Buffer => Buffer.from(url.split(',')[1]!, 'base64')
+
+describe('what lies beside a picture', () => {
+  it.each(Object.entries(images))('is left out of a %s image, and nothing else', (type, base64) => {
+    const clean = withoutImageMetadata(`{"url":"${urlOf(type, base64)}"}`)
+    const bytes = bytesOf(clean)
+    for (const told of ['Secret', 'at home', 'private', 'film', 'Exif', 'EXIF', 'XMP']) {
+      expect(bytes.includes(told), told).toBe(false)
+    }
+    expect(bytes.length).toBeGreaterThan(60)
+    expect(withoutImageMetadata(clean)).toBe(clean)
+  })
+
+  it('is refused if it cannot be found: other types, and images that are cut', () => {
+    expect(() => withoutImageMetadata(urlOf('gif', 'R0lG'))).toThrow(/type gif .*jpeg/)
+    for (const [type, base64] of Object.entries(images)) {
+      const cut = urlOf(type, Buffer.from(base64, 'base64').subarray(0, 40).toString('base64'))
+      expect(() => withoutImageMetadata(cut)).toThrow(/ends before its picture/)
+    }
+  })
+})
