@@ -8,6 +8,7 @@ import { openRenderer } from '../src/run/settings/model-source.ts'
 import { openRecorder } from './servers/recorder.ts'
 import { openTorch } from './servers/torch.ts'
 import { tryChat } from './servers/try-chat.ts'
+import { type ImagesReport, tryImages } from './servers/try-images.ts'
 import { type RestartReport, tryRestart } from './servers/try-restart.ts'
 import { type Apart, type Report, tryServer, ways } from './servers/try-server.ts'
 import { tryWeights, type WeightsReport } from './servers/try-weights.ts'
@@ -22,6 +23,8 @@ again with the server and with PyTorch, and prints a table of what was found. Se
   --python PATH   a Python with torch and transformers; without one nothing is scored with PyTorch
   --served-model  the name under which they serve it, where they have to be told (transformers serve: DIR)
   --samples N     samples in each way: T=1, T=0.7, T=0.7 with cuts (default 8)
+  --images        shows them images instead: sizes of several kinds, every token scored again; DIR is a model that
+                  sees (scripts/servers/toy-vision.py makes a toy of the Qwen2-VL shape)
   --weights DIR   another model of the same shape: loaded into each server as train does after a step,
                   scored with PyTorch, and the first one loaded again (docs/guides/weight-sync.md says which
                   flags servers need for that); needs --python
@@ -43,6 +46,7 @@ const { values } = parseArgs({
     'served-model': { type: 'string' },
     python: { type: 'string' },
     samples: { type: 'string', default: '8' },
+    images: { type: 'boolean', default: false },
     weights: { type: 'string' },
     restart: { type: 'string' },
     process: { type: 'string' },
@@ -60,10 +64,13 @@ if (values.help || asked.length === 0 || !values.model || !(samples >= 1) || lac
   process.exit(values.help ? 0 : 2)
 }
 
-const { tokenizer } = await openRenderer(values.model)
-await using torch = values.python ? await openTorch(values.python, values.model) : undefined
+const renderer = await openRenderer(values.model)
+const { tokenizer } = renderer
+await using torch =
+  values.python && !values.images ? await openTorch(values.python, values.model) : undefined
 const reports: Report[] = []
 const changes: WeightsReport[] = []
+const seen: ImagesReport[] = []
 for (const { kind, url } of asked) {
   await using recorder = await openRecorder(url)
   await using policy = await openPolicy(`${kind === 'chat' ? 'openai' : kind}:${recorder.url}`, {
@@ -71,16 +78,8 @@ for (const { kind, url } of asked) {
     retries: false,
     ...(values['served-model'] && { servedModel: values['served-model'] }),
   })
-  console.error(`${kind}: ${samples} samples in each of three ways …`)
-  const tried = kind === 'chat' ? tryChat : tryServer
-  const report = await tried(policy, {
-    kind,
-    samples,
-    encode: text => tokenizer.encode(text),
-    torch,
-  })
-  reports.push(report)
-  if (values.json) console.log(JSON.stringify(report))
+  if (values.images) await showImages(policy, kind)
+  else await drawSamples(policy, kind)
   if (values.weights) changes.push(...(await changeWeights(policy, kind, values.weights)))
   if (values.record) {
     const lines = recorder.exchanges.map((each, index) =>
@@ -100,7 +99,8 @@ if (values.restart && values.process) {
   }
   restarts.push(await tryRestart(told, tokenizer.encode('The capital of France is')))
 }
-if (!values.json) console.log(tableOf(reports))
+if (!values.json && !values.images) console.log(tableOf(reports))
+if (!values.json && values.images) console.log(imagesTable(seen))
 for (const report of restarts) {
   const { kind, samples: wanted, failed, away, retries } = report
   const came = `${kind}: killed and started again, away for ${away.toFixed(0)} s; ${wanted - failed.length} of ${wanted} samples came`
@@ -111,8 +111,43 @@ for (const { kind, path, version, apart } of changes) {
   const told = `${kind}: ${path} as version ${version}, ${apart.toExponential(1)} from PyTorch`
   console.log(values.json ? JSON.stringify({ kind, path, version, apart }) : told)
 }
-const isBad = [...reports, ...restarts].some(({ failed }) => failed.length > 0)
-process.exit(isBad || [...reports, ...changes].some(({ apart }) => apart > 0.12) ? 1 : 0)
+const isBad = [...reports, ...restarts, ...seen].some(({ failed }) => failed.length > 0)
+const isApart = seen.some(each => !(Math.max(each.byServer, each.byTransformers ?? 0) <= 0.12))
+process.exit(isBad || isApart || [...reports, ...changes].some(({ apart }) => apart > 0.12) ? 1 : 0)
+
+async function drawSamples(policy: Policy, kind: (typeof kinds)[number]): Promise<void> {
+  console.error(`${kind}: ${samples} samples in each of three ways …`)
+  const tried = kind === 'chat' ? tryChat : tryServer
+  const encode = (text: string): Int32Array => tokenizer.encode(text)
+  const report = await tried(policy, { kind, samples, encode, torch })
+  reports.push(report)
+  if (values.json) console.log(JSON.stringify(report))
+}
+
+async function showImages(policy: Policy, kind: string): Promise<void> {
+  if (!renderer.images) throw new Error(renderer.noImages)
+  const { model = '', python } = values
+  const report = await tryImages(policy, { kind, renderer, model, ...(python && { python }) })
+  seen.push(report)
+  if (values.json) console.log(JSON.stringify(report))
+}
+
+function imagesTable(all: readonly ImagesReport[]): string {
+  const rows = all.map(each => [
+    each.kind,
+    `${each.samples - each.failed.length}/${each.samples}`,
+    String(each.images),
+    String(each.laidOut),
+    String(each.scored),
+    each.byServer.toExponential(1),
+    each.byTransformers?.toExponential(1) ?? '-',
+  ])
+  const head = ['server', 'sampled', 'images', 'tokens of images', 'scored']
+  const columns = [...head, 'most apart by itself', 'from transformers']
+  const lines = [columns, columns.map(() => '---'), ...rows].map(row => `| ${row.join(' | ')} |`)
+  const failures = all.flatMap(({ kind, failed }) => failed.map(each => `${kind}: ${each}`))
+  return [...lines, ...failures].join('\n')
+}
 
 /** Loads other weights and then the first again, and compares each with PyTorch. */
 async function changeWeights(policy: Policy, kind: string, other: string) {

@@ -8,12 +8,14 @@ async function simulatedUsers() {
 
 offer({
   environments: {
+    chart: async () => (await import('./worlds/pictures/factory.ts')).chartFactory,
     harbor: async () => (await import('./worlds/harbor/factory.ts')).harborFactory,
     harness: async () =>
       (await import('./worlds/harnesses/factory.ts')).harnessFactory(
         text => void process.stderr.write(`${text}\n`),
       ),
     interpreter: async () => (await import('./worlds/interpreter/factory.ts')).interpreterFactory,
+    maze: async () => (await import('./worlds/pictures/factory.ts')).mazeFactory,
     openenv: async () =>
       (await import('./worlds/openenv/openenv.ts')).openEnvFactory(
         text => void process.stderr.write(`${text}\n`),

@@ -1,4 +1,9 @@
-import type { ModelRenderer, RendererOptions } from '@espalier/text/chat'
+import {
+  createRenderer,
+  type ModelRenderer,
+  type RendererOptions,
+  readModelFolder,
+} from '@espalier/text/chat'
 import type { Environment, Task } from '../src/base/core/environment.ts'
 import type { GroupId, TaskId } from '../src/base/core/ids.ts'
 import { makeLanes } from '../src/base/core/lane.ts'
@@ -19,6 +24,20 @@ import { tokenSample } from './token-sample.ts'
 /** The renderer over bytes that ships with the package. */
 export function openByteRenderer(options: Partial<RendererOptions> = {}): Promise<ModelRenderer> {
   return openRenderer(byteModel, options)
+}
+
+/** The same for a model that sees, of Qwen's family. */
+export async function openSeeingRenderer(
+  options: Partial<RendererOptions> = {},
+): Promise<ModelRenderer> {
+  const preprocessor = { image_processor_type: 'Qwen2VLImageProcessor', patch_size: 14 }
+  const size = { shortest_edge: 784, longest_edge: 784 * 64 }
+  const files = {
+    ...(await readModelFolder(byteModel)),
+    images: { preprocessor: { ...preprocessor, size } },
+  }
+  const extraSpecialTokens = ['<|vision_start|>', '<|image_pad|>', '<|vision_end|>']
+  return createRenderer(files, { clock: () => new Date(0), extraSpecialTokens, ...options })
 }
 
 /** A scripted policy whose texts end their turn as a model would. */

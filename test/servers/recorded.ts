@@ -28,6 +28,7 @@ export function readRecorded(
     | 'vllm'
     | 'vllm-cpu'
     | 'vllm-bfloat16'
+    | 'vllm-images'
     | 'sglang'
     | 'sglang-gpu'
     | 'llama-cpp'

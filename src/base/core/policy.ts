@@ -1,5 +1,6 @@
 import type { AssistantMessage, Message, ToolDefinition } from '@espalier/text'
 import type { Call } from './call.ts'
+import type { PromptImages } from './image.ts'
 import type { LogprobBasis, SampledSegment, VersionRange } from './segment.ts'
 import type { WeightSync } from './trainer.ts'
 
@@ -23,6 +24,8 @@ export interface Prompt {
   readonly ids: Int32Array
   readonly messages: readonly Message[]
   readonly tools: readonly ToolDefinition[]
+  /** The images among its tokens, if it shows any. */
+  readonly images?: PromptImages
   /**
    * CRC-32 of the ids, if the path keeps it up to date: computing it anew in every turn is quadratic. The ids
    * of such a path are never overwritten.
@@ -131,6 +134,8 @@ export interface PolicyCapabilities {
   readonly entropies: boolean
   /** Tells which experts served each token. @default false */
   readonly experts?: boolean
+  /** Is shown images with its tokens. @default false */
+  readonly images?: boolean
   readonly score: boolean
   /** Draws several continuations of one prompt in one request. */
   readonly several: boolean
@@ -228,4 +233,6 @@ export interface ScoreOptions {
   /** The temperature the log-probabilities should be of, if the policy can choose. */
   readonly temperature: number
   readonly session?: string
+  /** The images among the tokens. */
+  readonly images?: PromptImages
 }

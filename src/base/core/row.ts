@@ -2,6 +2,7 @@ import type { LeafWeighting } from '../math/credit.ts'
 import { type Credit, type CreditSpan, creditByNode, ownSpans, type Passage } from './credit.ts'
 import { expertsOf, type RowExperts } from './experts.ts'
 import type { TrajectoryId } from './ids.ts'
+import { type ImagePlace, imagesTo } from './image.ts'
 import type { LogprobBasis, OtherLogprobs, ScorerName, Segment, VersionRange } from './segment.ts'
 import type { Trajectory } from './trajectory.ts'
 import {
@@ -45,6 +46,8 @@ export interface Row {
   readonly weights: Float64Array
   /** Importance weights of trained tokens, alike for all trajectories through them; those of one are in `passages`. */
   readonly importance?: Float64Array
+  /** The images among its tokens, in their order, if it shows any. */
+  readonly images?: readonly ImagePlace[]
   /** The experts that served each token, if the policy told them. */
   readonly experts?: RowExperts
   readonly origins: readonly Run<Segment['origin']>[]
@@ -175,10 +178,12 @@ function fill(
     for (const credit of context.spans.get(span.node) ?? []) applyCredit(row, span, credit)
   }
   const experts = expertsOf(tree, plan.spans, size)
+  const images = imagesTo(tree, plan.end)
   const { credits, ...rest } = row
   return withCredit(
     {
       ...(experts && { experts }),
+      ...(images.length > 0 && { images }),
       trajectory: plan.trajectory,
       index: context.index,
       count: context.count,

@@ -1,4 +1,5 @@
 import { checkExperts, type RoutedExperts } from './experts.ts'
+import { checkPlaces, type ImagePlace } from './image.ts'
 
 declare const checked: unique symbol
 
@@ -52,6 +53,8 @@ export interface GivenSegment {
   readonly ids: Int32Array
   /** What a rewrite carried over, never trained here. */
   readonly repeats?: readonly Repeat[]
+  /** The images among its tokens, in their order. */
+  readonly images?: readonly ImagePlace[]
   readonly logprobs?: never
   readonly version?: never
   readonly others?: never
@@ -74,6 +77,7 @@ export interface SampledSegment {
   /** The experts that served its tokens, and those before it that no sample had reported. */
   readonly experts?: RoutedExperts
   readonly repeats?: never
+  readonly images?: never
   readonly [checked]: true
 }
 
@@ -151,8 +155,12 @@ export function given(
   origin: 'prompt' | 'observed',
   ids: Int32Array,
   repeats?: readonly Repeat[],
+  images: readonly ImagePlace[] = [],
 ): GivenSegment {
-  return repeats && repeats.length > 0 ? { origin, ids, repeats } : { origin, ids }
+  const segment = repeats && repeats.length > 0 ? { origin, ids, repeats } : { origin, ids }
+  if (images.length === 0) return segment
+  checkPlaces(images, ids.length)
+  return { ...segment, images }
 }
 
 /** Whether a policy sampled these tokens. */

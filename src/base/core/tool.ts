@@ -1,4 +1,4 @@
-import type { Message } from '@espalier/text'
+import type { ContentPart, Message } from '@espalier/text'
 
 /** What Standard Schema (zod, Valibot, ArkType and others) promises; only what is used here. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -77,6 +77,8 @@ export interface CallRecord {
   readonly input: unknown
   /** What the policy was shown. */
   readonly output: string
+  /** The same in parts, if it showed images. */
+  readonly content?: readonly ContentPart[]
   readonly problem?: ToolProblem
   /** Characters of the output that were cut off. */
   readonly cut?: number

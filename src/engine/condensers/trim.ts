@@ -1,5 +1,6 @@
-import type { Message } from '@espalier/text'
+import type { Message, ToolMessage } from '@espalier/text'
 import type { CondenseCall } from '../../base/core/condenser.ts'
+import { leftOutImage } from '../../base/core/image.ts'
 import { codePoints } from './chunk.ts'
 import { chunkMessages, withChunks } from './chunk-messages.ts'
 
@@ -10,9 +11,19 @@ export function trimTools(
   isTrimmed: (index: number) => boolean = () => true,
 ): readonly Message[] {
   const texts = chunkMessages(messages, { size: Number.POSITIVE_INFINITY })
-  return withChunks(messages, texts, ({ message, text }) =>
+  const cut = withChunks(messages, texts, ({ message, text }) =>
     messages[message]!.role === 'tool' && isTrimmed(message) ? trimText(text, characters) : text,
   )
+  return cut.map((message, index) =>
+    message.role === 'tool' && isTrimmed(index) ? withoutImages(message) : message,
+  )
+}
+
+/** Images cannot be trimmed: they are left out whole. */
+function withoutImages(message: ToolMessage): ToolMessage {
+  const { content } = message
+  if (typeof content === 'string' || content.every(({ type }) => type === 'text')) return message
+  return { ...message, content: content.map(part => (part.type === 'text' ? part : leftOutImage)) }
 }
 
 /** The fewest code points a text is trimmed to. */

@@ -1,4 +1,4 @@
-import type { Message, Reply } from '@espalier/text'
+import type { Content, Message, Reply } from '@espalier/text'
 import type { Call } from '../../base/core/call.ts'
 import type { OpenCall, StepCall, Transition } from '../../base/core/environment.ts'
 import type { TaskId } from '../../base/core/ids.ts'
@@ -51,7 +51,7 @@ export interface WorldBehaviour<Report> {
 export type Respond = (
   text: string,
   call: StepCall,
-) => string | undefined | Promise<string | undefined>
+) => Content | undefined | Promise<Content | undefined>
 
 /** A user beyond the world, such as a model: a replay repeats what was said and never asks again. */
 export interface OutsideUser {

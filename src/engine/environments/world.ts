@@ -1,4 +1,4 @@
-import { type Message, type Reply, textOf } from '@espalier/text'
+import { type Content, type Message, type Reply, textOf } from '@espalier/text'
 import type { OpenCall, StepCall, Transition, World } from '../../base/core/environment.ts'
 import { across, Failure } from '../../base/core/failure.ts'
 import type { NonEmpty } from '../../base/core/ids.ts'
@@ -167,13 +167,12 @@ async function hearUser(
   user: NonNullable<WorldBehaviour<unknown>['respond']>,
   text: string,
   call: StepCall,
-): Promise<string | undefined> {
+): Promise<Content | undefined> {
   const respond: Respond = typeof user === 'function' ? user : user.respond
   if (typeof user === 'function' || !call.replay) {
     return await across('user', call, () => respond(text, call))
   }
   const said = call.replay.observed?.findLast(message => message.role === 'user')
-  const answer = said && textOf(said.content)
-  user.recall?.(text, answer)
-  return answer
+  user.recall?.(text, said && textOf(said.content))
+  return said?.content ?? undefined
 }

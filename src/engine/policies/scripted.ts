@@ -55,6 +55,7 @@ export function scripted(
     capabilities: {
       ...plainCapabilities,
       logprobs: hasLogprobs && answers.length > 0,
+      images: true,
       stream: true,
     },
     requests,

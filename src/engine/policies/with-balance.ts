@@ -206,6 +206,7 @@ function commonCapabilities(policies: readonly Policy[]): PolicyCapabilities {
       topLogprobs: Math.min(common.topLogprobs, each.topLogprobs),
       entropies: common.entropies && each.entropies,
       ...(common.experts && each.experts && { experts: true }),
+      ...(common.images && each.images && { images: true }),
       score: common.score && each.score,
       several: common.several && each.several,
       abort: common.abort && each.abort,

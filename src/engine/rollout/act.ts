@@ -1,4 +1,4 @@
-import type { Bridge, Message, Reply } from '@espalier/text'
+import { type Bridge, imagesIn, type Message, type Reply } from '@espalier/text'
 import { unlessStopped } from '../../base/core/call.ts'
 import type { Transition } from '../../base/core/environment.ts'
 import { across, acrossNow } from '../../base/core/failure.ts'
@@ -8,6 +8,8 @@ import type { CallRecord } from '../../base/core/tool.ts'
 import { placeAt } from '../../base/core/tree.ts'
 import { stepWithRecall } from './condensing/recall.ts'
 import { takeSummaryEnd } from './condensing/state.ts'
+import { admitTransition } from './images/admit.ts'
+import { placesBehind, placesIn, sharedTokens } from './images/places.ts'
 import { findRepeats } from './repeats.ts'
 import {
   addFork,
@@ -40,16 +42,21 @@ export type Reaction =
 export async function react(walk: Walk, reply: Reply): Promise<Reaction> {
   const { clock } = walk.context
   const started = clock()
-  const transition = await across('environment', walk.attempt, () =>
+  const answered = await across('environment', walk.attempt, () =>
     unlessStopped(walk.attempt, stepWithRecall(walk, reply, stepCall(walk))),
   )
-  checkTransition(transition)
+  checkTransition(answered)
+  const transition = showsImages(answered) ? await admitTransition(walk, answered) : answered
   recordSeconds(walk, transition, clock() - started)
   recordStep(walk, transition)
   hear(walk, transition.observed ?? [])
   if (transition.kind === 'continue') return { kind: 'observed', observed: transition.observed }
   const { limit } = transition
   return { kind: 'end', outcome: limit ? { kind: 'truncated', limit } : { kind: 'completed' } }
+}
+
+function showsImages({ observed = [], calls = [] }: Transition): boolean {
+  return imagesIn(observed).length > 0 || calls.some(({ content }) => content !== undefined)
 }
 
 function recordSeconds(walk: Walk, { calls = [] }: Transition, elapsed: number): void {
@@ -87,7 +94,13 @@ function bridge(walk: Walk, observed: readonly Message[]): void {
     }),
   )
   if (between.kind === 'rewrites') rewrite(walk, between, 'template')
-  else extend(walk, given('observed', between.ids))
+  else extend(walk, given('observed', between.ids, undefined, seenIn(walk, between.ids, observed)))
+}
+
+function seenIn(walk: Walk, ids: Int32Array, messages: readonly Message[]) {
+  const { renderer } = walk.context
+  if (!renderer.images) return []
+  return acrossNow('renderer', walk.attempt, () => placesIn(renderer, ids, messages))
 }
 
 /** Starts a new path on which the policy is shown these messages instead of what it saw before. */
@@ -112,19 +125,30 @@ export function commonLength(a: Int32Array, b: Int32Array): number {
   return length
 }
 
+type Change = Extract<Bridge, { kind: 'rewrites' }>
+
 /** Starts a new path that keeps the first tokens of the old one and says what it replaces, and why. */
-export function rewrite(
-  walk: Walk,
-  change: Extract<Bridge, { kind: 'rewrites' }>,
-  by: string,
-): void {
+export function rewrite(walk: Walk, change: Change, by: string): void {
   const { tree, place: old } = walk
-  const { keep, ids, reason } = change
+  const { reason } = change
+  const { keep, ids, images } = withImages(walk, change)
   const repeats = findRepeats(tree, { end: old, path: walk.tokens.view(), keep, ids })
-  const segment = given('observed', ids, repeats)
+  const segment = given('observed', ids, repeats, images)
   const of = takeSummaryEnd(walk.condensing) ?? sampledEnd(walk)
   const lineage = { kind: 'rewrites', of, by, reason } as const
   turnBack(walk, { place: placeAt(tree, old, keep), keep }, { segment, lineage })
   addFork(walk, { at: keep, reason })
   note(walk, `rewrite:${by}`, reason)
+}
+
+/** A change of a path with the images that it shows: other images are other tokens, though they look the same. */
+function withImages(walk: Walk, { keep, ids }: Pick<Change, 'keep' | 'ids'>) {
+  if (walk.images.length === 0 && imagesIn(walk.shown).length === 0)
+    return { keep, ids, images: [] }
+  const whole = new Int32Array(keep + ids.length)
+  whole.set(walk.tokens.view().subarray(0, keep))
+  whole.set(ids, keep)
+  const now = seenIn(walk, whole, walk.shown)
+  const kept = sharedTokens({ old: walk.images, now, keep })
+  return { keep: kept, ids: whole.subarray(kept), images: placesBehind(now, kept) }
 }

@@ -5,6 +5,7 @@ import type { Guard } from '../../base/core/guard.ts'
 import type { GroupId } from '../../base/core/ids.ts'
 import type { Lanes } from '../../base/core/lane.ts'
 import type { Policy, Sampling } from '../../base/core/policy.ts'
+import type { ImageSettings } from './images/admit.ts'
 import type { SharedState } from './shared.ts'
 import type { ShownExamples } from './world/examples.ts'
 
@@ -71,6 +72,8 @@ export interface RolloutContext {
   /** Watchers that stop samples and attempts early. */
   readonly guards?: readonly Guard[]
   readonly condense?: CondenseSettings
+  /** Which images attempts may see. @default none */
+  readonly images?: ImageSettings
   /** Conversations that the policy is shown before its task. */
   readonly examples?: ShownExamples
   /** The players of seats that the policy does not play. */

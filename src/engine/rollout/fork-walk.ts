@@ -1,6 +1,7 @@
 import type { Message } from '@espalier/text'
 import type { World } from '../../base/core/environment.ts'
 import { across } from '../../base/core/failure.ts'
+import { imagesTo } from '../../base/core/image.ts'
 import { idsTo, lengthTo, type Place, pathEnds } from '../../base/core/tree.ts'
 import type { Grown } from './branch.ts'
 import { worldSteps } from './condensing/recall.ts'
@@ -48,6 +49,7 @@ export function walkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Walk {
     }),
     place,
     tokens: openTokenBuffer(idsTo(tree, place)),
+    images: imagesTo(tree, place),
     turns: turns.slice(0, at.turn),
     messages: messages.slice(0, begun.messages),
     shown: shownAt(walk, from, at.turn),

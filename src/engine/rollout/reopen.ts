@@ -3,6 +3,7 @@ import type { Condensing } from '../../base/core/condenser.ts'
 import type { World } from '../../base/core/environment.ts'
 import { acrossNow } from '../../base/core/failure.ts'
 import { trajectoryId } from '../../base/core/ids.ts'
+import { imagesTo } from '../../base/core/image.ts'
 import type { Outcome } from '../../base/core/outcome.ts'
 import { given, type Segment } from '../../base/core/segment.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
@@ -65,6 +66,7 @@ export function reopenWalk(context: RolloutContext, attempt: Attempt, parts: Reo
     branch,
     place: there(place),
     tokens: openTokenBuffer(idsTo(of.tree, place)),
+    images: imagesTo(of.tree, place),
     messages: trajectory.messages.slice(0, begun.messages),
     shown: shownAt(trajectory, turn),
     views,
@@ -128,8 +130,10 @@ function copyPaths(from: Tree, place: Place, to: GrowingTree): ReadonlyMap<numbe
   return numbers
 }
 
-function asGiven({ origin, ids }: Segment, length: number): Segment {
-  return given(origin === 'prompt' ? 'prompt' : 'observed', ids.subarray(0, length))
+function asGiven({ origin, ids, images = [] }: Segment, length: number): Segment {
+  const whole = images.filter(({ end }) => end <= length)
+  const as = origin === 'prompt' ? 'prompt' : 'observed'
+  return given(as, ids.subarray(0, length), undefined, whole)
 }
 
 /** Another walk from where this one stands, in a world that was brought there too. */

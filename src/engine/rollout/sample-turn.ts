@@ -15,6 +15,7 @@ import { type SampledSegment, sampled } from '../../base/core/segment.ts'
 import { pathTo } from '../../base/core/tree.ts'
 import { condenseWalk } from './condensing/condense.ts'
 import { makeWatch, reviewTurn } from './guard.ts'
+import { showFewer } from './images/show-fewer.ts'
 import { takeBegun, takeDrawn } from './next-turn.ts'
 import {
   addTurn,
@@ -44,6 +45,7 @@ export async function sampleTurn(walk: Walk): Promise<Sampled> {
   if (walk.turns.length >= context.limits.turns) return truncated('turns')
   const turn = context.shared.yielding.whenDue()
   if (turn) await turn
+  if (walk.images.length > (context.images?.max ?? 0)) showFewer(walk)
   if (context.condense) await condenseWalk(walk)
   const room = roomOf(walk)
   if (room.tokens <= 0) return truncated(room.limit)
@@ -170,10 +172,13 @@ async function sampleOnce(walk: Walk, request: SampleRequest): Promise<Sample> {
   }
 }
 
-function promptOf({ tokens, shown, tree }: Walk): Prompt {
+function promptOf({ tokens, shown, tree, images, context }: Walk): Prompt {
   const { length } = tokens
   const digest = (): number => tokens.digest(length)
-  return { ids: tokens.view(), messages: shown, tools: tree.tools, digest }
+  const prompt = { ids: tokens.view(), messages: shown, tools: tree.tools, digest }
+  if (images.length === 0 || !context.images) return prompt
+  const { placeholder } = context.renderer.images!
+  return { ...prompt, images: { places: images, placeholder, store: context.images.store } }
 }
 
 /** The request for a walk's next sample. */
@@ -217,7 +222,7 @@ function encoded(walk: Walk, { message, finish, version }: TextSample): SampledS
 }
 
 function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
-  const { vocabulary, name } = walk.context.renderer
+  const { vocabulary, name, images } = walk.context.renderer
   let bad = 0
   while (bad < ids.length && ids[bad]! >= 0 && ids[bad]! < vocabulary) bad++
   const fail = (message: string): never => {
@@ -225,6 +230,10 @@ function checkIds(walk: Walk, { ids }: SampledSegment, room: number): void {
   }
   if (bad < ids.length) {
     fail(strangeId(ids[bad]!, bad, { vocabulary, name }))
+  }
+  const shown = images && ids.findIndex(id => images.ids.has(id))
+  if (shown !== undefined && shown >= 0) {
+    fail(`sampled id ${ids[shown]} at ${shown}, which stands for an image and shows none`)
   }
   if (!walk.isReencoded && ids.length > room) {
     fail(`sampled ${ids.length} tokens where at most ${room} were asked for`)

@@ -1,3 +1,4 @@
+import { imagesIn } from '@espalier/text'
 import { unlessStopped } from '../../base/core/call.ts'
 import type { Condensing } from '../../base/core/condenser.ts'
 import type { World } from '../../base/core/environment.ts'
@@ -7,6 +8,8 @@ import type { Lineage } from '../../base/core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { condenseOpening } from './condensing/condense.ts'
 import { takeSummaryEnd } from './condensing/state.ts'
+import { admitOpening } from './images/admit.ts'
+import { placesIn } from './images/places.ts'
 import { addFork, emptyWalk, endOpening, extend, seedFor, type Walk } from './walk.ts'
 import { hearOpening } from './world/examples.ts'
 import { checkSaid } from './world/said.ts'
@@ -39,11 +42,15 @@ export async function startWalk(
   const condensing = condense?.condenser.open()
   if (condensing) checkNames(world, condensing)
   const walk = emptyWalk(context, attempt, { world, ...(condensing && { condensing }) })
-  hearOpening(walk, world.opening)
+  const seen = imagesIn(world.opening).length > 0
+  hearOpening(walk, seen ? await admitOpening(context, attempt, world.opening) : world.opening)
   await condenseOpening(walk)
   endOpening(walk)
-  const ids = acrossNow('renderer', attempt, () => renderer.render(walk.shown, walk.tree.tools))
-  extend(walk, given('prompt', ids), lineageOf(walk))
+  const segment = acrossNow('renderer', attempt, () => {
+    const ids = renderer.render(walk.shown, walk.tree.tools)
+    return given('prompt', ids, undefined, placesIn(renderer, ids, walk.shown))
+  })
+  extend(walk, segment, lineageOf(walk))
   return walk
 }
 

@@ -3,6 +3,7 @@ import type { Condensing } from '../../base/core/condenser.ts'
 import type { StepCall, Transition, World } from '../../base/core/environment.ts'
 import { describeCause } from '../../base/core/failure.ts'
 import { treeId } from '../../base/core/ids.ts'
+import { type ImagePlace, moved } from '../../base/core/image.ts'
 import type { Segment } from '../../base/core/segment.ts'
 import type { CallRecord } from '../../base/core/tool.ts'
 import type { Fork, TrajectoryEvent, Turn, View } from '../../base/core/trajectory.ts'
@@ -29,6 +30,8 @@ interface GrowingWalk {
   readonly branch: string
   place: Place
   tokens: TokenBuffer
+  /** The images on its path, in the order of their tokens. */
+  images: readonly ImagePlace[]
   /** The whole conversation. */
   messages: Message[]
   /** What the policy is shown of it: all, unless something was condensed or left out. */
@@ -87,6 +90,8 @@ export interface WalkOptions {
   readonly branch?: string
   /** @default none */
   readonly tokens?: TokenBuffer
+  /** The images among them. @default none */
+  readonly images?: readonly ImagePlace[]
   /** What the policy is shown. @default nothing */
   readonly shown?: Message[]
 }
@@ -120,6 +125,7 @@ export function emptyWalk(
     branch: given.branch ?? '',
     place: root,
     tokens: given.tokens ?? openTokenBuffer(new Int32Array(0)),
+    images: given.images ?? [],
     messages: [],
     shown: given.shown ?? [],
     views: [],
@@ -171,7 +177,14 @@ export function show(
 /** Appends tokens to the path. */
 export function extend(walk: Walk, segment: Segment, lineage?: Lineage): void {
   growing(walk).place = walk.tree.append(walk.place, segment, lineage)
+  if (segment.images) showImages(walk, segment.images)
   walk.tokens.append(segment.ids)
+}
+
+/** Adds the images of tokens that come next. */
+function showImages(walk: Walk, images: readonly ImagePlace[]): void {
+  const added = images.map(image => moved(image, walk.tokens.length))
+  growing(walk).images = [...walk.images, ...added]
 }
 
 /** Goes on from an earlier place of the path, with other tokens behind its first `keep`. */
@@ -182,6 +195,7 @@ export function turnBack(
 ): void {
   growing(walk).place = to.place
   growing(walk).tokens = walk.tokens.fork(to.keep)
+  growing(walk).images = walk.images.filter(({ end }) => end <= to.keep)
   extend(walk, replacement.segment, replacement.lineage)
 }
 

@@ -26,6 +26,7 @@ import { openPrompted } from '../settings/open-prompt.ts'
 import { openStrategy } from '../settings/open-strategy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
+import { openImages } from '../store/images/open-images.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { makeSignals, type Signals } from '../watch/signals.ts'
@@ -56,6 +57,8 @@ export interface PartsOptions extends RollOptions {
   readonly serverThread?: boolean
   /** Whether a policy's server that is away is waited for; else those who ask are told. @default true */
   readonly outwaits?: boolean
+  /** Where images are kept, if that is not the run's own folder. */
+  readonly imageFolder?: string | null | undefined
 }
 
 /**
@@ -105,6 +108,7 @@ export async function openRollParts<Data>(
       ...same,
       ...plain,
       ...sampling,
+      images: openImages(options),
       ...(scorers && { scorers }),
       ...(rolling as typeof rolling & { readonly environment: Environment<Data> }),
       policy,
@@ -146,6 +150,8 @@ function sameOptions(options: PartsOptions) {
     seats: _seats,
     serverThread: _thread,
     outwaits: _outwaits,
+    images: _images,
+    imageFolder: _imageFolder,
     ...same
   } = options
   return same

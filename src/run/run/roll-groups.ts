@@ -18,6 +18,7 @@ import {
   type RolloutContext,
   type Seating,
 } from '../../engine/rollout/attempt.ts'
+import type { ImageSettings } from '../../engine/rollout/images/admit.ts'
 import { makeSharedState } from '../../engine/rollout/shared.ts'
 import type { Strategy } from '../../engine/rollout/strategy.ts'
 import { makeYielding } from '../../engine/rollout/yielding.ts'
@@ -93,6 +94,8 @@ export interface RollParts<Data = unknown> extends QuotaOptions, Pick<RollOption
   readonly scorers?: Scorers
   /** What contexts are condensed with. @default nothing */
   readonly condense?: CondenseSettings | undefined
+  /** Which images attempts may see. @default none */
+  readonly images?: ImageSettings
   /** Conversations shown before each task. @default none */
   readonly examples?: ExampleSchedule
   /** Who plays seats that the policy does not. @default nobody */
@@ -267,6 +270,7 @@ export function contextOf(parts: RollParts<never> | RollParts, lanes: Lanes): Ro
     shared: makeSharedState(steadySeconds),
     ...(parts.guards && { guards: parts.guards }),
     ...(parts.condense && { condense: parts.condense }),
+    ...(parts.images && { images: parts.images }),
     ...(parts.examples && { examples: parts.examples }),
     ...(parts.seats && { seats: parts.seats }),
   }

@@ -84,6 +84,8 @@ describe('findModel', () => {
       'chat_template.jinja',
       'chat_template.json',
       'generation_config.json',
+      'preprocessor_config.json',
+      'processor_config.json',
     ])
     expect(hub.asked.every(({ path }) => path.startsWith(base))).toBe(true)
     const count = hub.asked.length

@@ -21,6 +21,7 @@ export type Feature =
   | 'candidates'
   | 'other policies'
   | 'routed experts'
+  | 'images'
 
 /** What the neutral formats carry: everything except entropies and candidates of tokens. */
 export const neutralFeatures: readonly Feature[] = [
@@ -38,6 +39,7 @@ export const neutralFeatures: readonly Feature[] = [
   'basis',
   'other policies',
   'routed experts',
+  'images',
 ]
 
 const words: Readonly<Record<Feature, string>> = {
@@ -57,6 +59,7 @@ const words: Readonly<Record<Feature, string>> = {
   candidates: 'candidates of tokens with their log-probabilities',
   'other policies': 'log-probabilities of tokens under a reference or a teacher',
   'routed experts': 'tokens with the experts that served them',
+  images: 'images that the policy was shown',
 }
 
 /** Counts what a group has of the features that a format does not carry. */
@@ -95,6 +98,7 @@ function countFeatures(group: Group): Readonly<Record<Feature, number>> {
       (sum, { ids, experts }) => sum + (experts ? ids.length : 0),
       0,
     ),
+    images: segments.reduce((sum, { images = [] }) => sum + images.length, 0),
     candidates: sampled.reduce((sum, { top }) => sum + (top?.ids.length ?? 0), 0),
   }
 }

@@ -13,12 +13,15 @@ export async function refuseOddFiles(
   paths: Readonly<Record<string, string>> & {
     readonly manifest: string
     readonly checkpoints: string
+    readonly images: string
   },
 ): Promise<void> {
-  const { manifest, checkpoints } = paths
+  const { manifest, checkpoints, images } = paths
   const own = new Set([...Object.values(paths).map(path => basename(path)), ...others])
-  const isFile = (name: string): boolean => own.has(name) && name !== basename(checkpoints)
+  const folders = [checkpoints, images].map(path => basename(path))
+  const isFile = (name: string): boolean => own.has(name) && !folders.includes(name)
   await refuseIn(dirname(manifest), name => own.has(name), isFile)
+  await refuseIn(images, () => true)
   const steps = await refuseIn(checkpoints, () => true)
   for (const step of steps) await refuseIn(join(checkpoints, step), () => true)
 }

@@ -63,6 +63,8 @@ export function runPaths(folder: string) {
     events: join(folder, 'events.jsonl'),
     report: join(folder, 'report.json'),
     checkpoints: join(folder, 'checkpoints'),
+    /** What attempts were shown, each image once under its digest. */
+    images: join(folder, 'images'),
   }
 }
 

@@ -1,4 +1,5 @@
-import type { Repeat, Segment } from '../../base/core/segment.ts'
+import type { ImagePlace } from '../../base/core/image.ts'
+import { given, type Repeat, type Segment } from '../../base/core/segment.ts'
 import type { Trajectory } from '../../base/core/trajectory.ts'
 import {
   type Lineage,
@@ -24,6 +25,7 @@ interface NodeRecord extends Partial<SampledRecord> {
   readonly origin: Segment['origin']
   readonly ids: number
   readonly repeats?: readonly Repeat[]
+  readonly images?: readonly ImagePlace[]
   readonly rewrites?: { readonly of: Place; readonly by: string; readonly reason: string }
 }
 
@@ -108,7 +110,8 @@ function nodesToJson(nodes: Tree['nodes'], keep: (array: FrameArray) => number):
 /** Nearly all nodes extend a path, and are a few numbers in fixed words. */
 function nodeToJson(node: TreeNode, keep: (array: FrameArray) => number): string {
   const { parent, segment, lineage } = node
-  if (lineage.kind === 'rewrites' || segment.repeats) return toJson(toNodeRecord(node, keep))
+  if (lineage.kind === 'rewrites' || segment.repeats || segment.images)
+    return toJson(toNodeRecord(node, keep))
   const begin = `{"parent":[${parent.node},${parent.offset}],"origin":"${segment.origin}","ids":${keep(segment.ids)}`
   return segment.origin === 'sampled' ? `${begin},${sampledToJson(segment, keep)}}` : `${begin}}`
 }
@@ -133,6 +136,7 @@ function toNodeRecord(
   }
   if (segment.origin === 'sampled') return addSampled(record, segment, keep)
   if (segment.repeats) record.repeats = segment.repeats
+  if (segment.images) record.images = segment.images
   return record
 }
 
@@ -152,7 +156,7 @@ export function treeFromFrame({ header, arrays }: Frame): Tree {
 function toSegment(node: NodeRecord, arrays: readonly FrameArray[]): Segment {
   const ids = arrays[node.ids] as Int32Array
   if (node.origin !== 'sampled') {
-    return { origin: node.origin, ids, ...(node.repeats && { repeats: node.repeats }) }
+    return given(node.origin, ids, node.repeats, node.images)
   }
   return fromSampledRecord(ids, node as SampledRecord, arrays)
 }

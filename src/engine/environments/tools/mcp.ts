@@ -10,6 +10,7 @@ import type { WorldCall } from '../opened-world.ts'
 import { type Bounds, boundedFetch } from './bounded-fetch.ts'
 import { type JsonSchema, validatorOf } from './json-schema.ts'
 import { defaultLimits } from './ready-tool.ts'
+import { partsOf, textOfParts } from './shown-images.ts'
 import type { OfferedTool } from './tool.ts'
 
 /** Where an MCP server is: a program that speaks over its standard streams, or an address. */
@@ -266,10 +267,11 @@ function toTool(listed: ListedTool, client: Client, context: ToolContext): Offer
         .catch(async cause => {
           throw await attribute(cause, client, { ...context, seconds })
         })
-      const text = textOfAnswer(answer)
+      const parts = partsOf(answer.content)
+      const text = parts ? textOfParts(parts) : textOfAnswer(answer)
       if (answer.isError) throw new Error(text)
       const problems = problemsOf?.(answer.structuredContent) ?? []
-      if (problems.length === 0) return text
+      if (problems.length === 0) return parts ?? text
       const why = `answers ${name} against its own schema: ${problems.slice(0, 5).join('; ')}`
       throw new Failure('tool', { cause: new Error(`MCP server ${context.server} ${why}`) })
     },

@@ -1,4 +1,4 @@
-import type { Message, ToolDefinition } from '@espalier/text'
+import type { ContentPart, Message, ToolDefinition } from '@espalier/text'
 import type { StepCall } from '../../../base/core/environment.ts'
 import { describeCause, Failure } from '../../../base/core/failure.ts'
 import { type Lane, type Lanes, makeLane } from '../../../base/core/lane.ts'
@@ -7,6 +7,7 @@ import type { CallRecord, ToolLimits, ToolProblem } from '../../../base/core/too
 import { isRecord } from './json-schema.ts'
 import { recorded } from './recorded.ts'
 import { type InputSchema, readSchema } from './schema.ts'
+import { partsOf, textOfParts } from './shown-images.ts'
 import type { OfferedTool } from './tool.ts'
 import { toText } from './tool-output.ts'
 
@@ -25,6 +26,8 @@ export interface ReadyTool {
 export interface Answer {
   readonly input: unknown
   readonly output: string
+  /** The same in parts, if it shows images. */
+  readonly content?: readonly ContentPart[]
   readonly problem?: ToolProblem
   /** Characters that were cut off when this was recorded. */
   readonly cut?: number
@@ -123,8 +126,14 @@ function replayed(tool: ReadyTool, input: unknown, recorded: CallRecord): Answer
     const cause = new Error(`A call of ${tool.name} was recorded as one of ${recorded.tool}.`)
     throw new Failure('environment', { cause })
   }
-  const { output, problem, cut } = recorded
-  return { input, output, ...(problem && { problem }), ...(cut && { cut }) }
+  const { output, content, problem, cut } = recorded
+  return {
+    input,
+    output,
+    ...(content && { content }),
+    ...(problem && { problem }),
+    ...(cut && { cut }),
+  }
 }
 
 /**
@@ -169,7 +178,10 @@ async function execute(tool: ReadyTool, given: unknown, { call, id }: ToolRun): 
     return problemOf('thrown', input, `${name} failed: ${describeCause(cause)}`)
   }
   try {
-    return { input, output: toText(result) }
+    const content = partsOf(result)
+    return content
+      ? { input, output: textOfParts(content), content }
+      : { input, output: toText(result) }
   } catch (cause) {
     // Not the policy's mistake: the tool returned something that no message can carry.
     throw new Failure('tool', {

@@ -87,14 +87,16 @@ async function runOne(attempt: CallAttempt, call: OneCall, running: Running): Pr
     'output' in asked ? asked : await answerCall(asked, { call, id: attempt.id, running })
   const limit = running.ready.get(attempt.name ?? '')?.limits.characters ?? defaultLimits.characters
   const shown = showAtMost(answer.output, limit)
-  const { input, problem, cut = shown.cut } = answer
+  const { input, content, problem, cut = shown.cut } = answer
   const { turn } = call
   const { id, name: tool = '' } = attempt
   const output = shown.text
   const seconds = now() - started
   // Most are plain, and Node 20 takes microseconds for a literal that spreads and goes on.
-  if (!problem && cut === 0) return { turn, id, tool, input, output, seconds }
-  const unusual = { ...(problem && { problem }), ...(cut > 0 && { cut }) }
+  if (!problem && !content && cut === 0) return { turn, id, tool, input, output, seconds }
+  // What was cut is shown as text, without its images.
+  const images = cut === 0 && content ? { content } : {}
+  const unusual = { ...images, ...(problem && { problem }), ...(cut > 0 && { cut }) }
   return { turn, id, tool, input, output, ...unusual, seconds }
 }
 

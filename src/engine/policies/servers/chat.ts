@@ -1,10 +1,12 @@
 import type { Message, ToolDefinition } from '@espalier/text'
 import type { Call } from '../../../base/core/call.ts'
+import type { PromptImages } from '../../../base/core/image.ts'
 import type { PolicyDescription, Sampling } from '../../../base/core/policy.ts'
 import { parseJson } from '../transport/reading.ts'
 import { ServerError } from '../transport/server-error.ts'
 import { ask } from './ask.ts'
 import { type ChatAnswer, readChatAnswer } from './chat-answer.ts'
+import { withImageData } from './image-data.ts'
 import { describeModel, firstModel } from './model-card.ts'
 import { openServer, type ServerOptions } from './server.ts'
 import { withSession } from './session-key.ts'
@@ -18,6 +20,8 @@ export interface ChatOptions extends ServerOptions {
 /** One request to a chat server. */
 export interface ChatRequest {
   readonly messages: readonly Message[]
+  /** The images that they show. */
+  readonly images?: PromptImages | undefined
   readonly tools: readonly ToolDefinition[]
   readonly sampling: Sampling
   readonly maxTokens: number
@@ -68,10 +72,11 @@ export function openChat(url: string, options: ChatOptions = {}): Chat {
     async say(request, call) {
       call.signal.throwIfAborted()
       const name = await modelName(call)
+      const messages = await withImageData(request.messages, request.images)
       let used = dialect
       for (;;) {
         try {
-          const body = JSON.stringify(bodyOf(request, name, used))
+          const body = JSON.stringify(bodyOf({ ...request, messages }, name, used))
           const told = withSession({ path, body }, request.session, options)
           const answer = parseJson(await ask(server, told, call), where)
           dialect = used

@@ -29,6 +29,7 @@ export function openOpenAiChat(url: string, options: OpenAiChatOptions = {}): Po
       basis: 'raw',
       topLogprobs: 0,
       entropies: false,
+      images: true,
       score: false,
       several: false,
       abort: false,
@@ -51,8 +52,8 @@ export function openOpenAiChat(url: string, options: OpenAiChatOptions = {}): Po
 
 function toChat(request: SampleRequest): ChatRequest {
   const { prompt, sampling, maxTokens, seed, stopStrings, session } = request
-  const { messages, tools, ids } = prompt
-  return { messages, tools, sampling, maxTokens, seed, stopStrings, prompt: ids, session }
+  const { messages, tools, ids, images } = prompt
+  return { messages, images, tools, sampling, maxTokens, seed, stopStrings, prompt: ids, session }
 }
 
 interface Circumstances {

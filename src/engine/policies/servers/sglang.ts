@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Call } from '../../../base/core/call.ts'
+import type { PromptImages } from '../../../base/core/image.ts'
 import type {
   Policy,
   PolicyCapabilities,
@@ -26,11 +27,13 @@ import { isUnknownPath } from '../transport/server-error.ts'
 import { makeVersions, type Versions, versionRange } from '../versions.ts'
 import { ask, getObject } from './ask.ts'
 import type { Generated } from './generated.ts'
+import { checkLaidOut } from './image-data.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
 import { openServer, type Server, type ServerOptions, type ServerRequest } from './server.ts'
 import { withSession } from './session-key.ts'
 import { makeSglangAborts, type SglangAborts } from './sglang-abort.ts'
 import { makeGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
+import { bodyWithImages } from './sglang-images.ts'
 import { makeSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 import { makeWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 
@@ -114,13 +117,18 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     },
     sample(request, call) {
       const attempt = begin(sglang, request)
+      if (request.prompt.images) return sampleShown(attempt, request.prompt.images, call)
       return stream || request.watch ? sampleStreamed(attempt, call) : sampleWhole(attempt, call)
     },
     async sampleSeveral(request, seeds, call) {
       call.signal.throwIfAborted()
-      return sampleBatch(begin(sglang, request), seeds, call)
+      const { images } = request.prompt
+      if (!images) return sampleBatch(begin(sglang, request), seeds, call)
+      const one = (seed: number) => sampleShown(begin(sglang, { ...request, seed }), images, call)
+      return Promise.all(seeds.map(one))
     },
-    score: (ids, from, { temperature }, call) => score(sglang, { ids, from, temperature }, call),
+    score: (ids, from, { temperature, images }, call) =>
+      score(sglang, { ids, from, temperature, images }, call),
     describe: call => describe(sglang, call),
     weights,
     takeLogprobs(found) {
@@ -146,6 +154,7 @@ function capabilitiesOf(basis: LogprobBasis): PolicyCapabilities {
     basis,
     topLogprobs: 1024,
     entropies: false,
+    images: true,
     score: true,
     several: true,
     abort: true,
@@ -231,6 +240,25 @@ async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSa
   return finish({ ...attempt, version }, generated)
 }
 
+/** Behind images a sample comes whole: the server says with it how it read the prompt. */
+async function sampleShown(
+  attempt: SampleState,
+  images: PromptImages,
+  call: Call,
+): Promise<TokenSample> {
+  const { request, sglang } = attempt
+  const { server, frameOf, aborts, nextRid, adapter, where } = sglang
+  const { ids } = request.prompt
+  const rid = nextRid()
+  const body = await bodyWithImages(ids, images, frameOf(request, { rid, stream: false, adapter }))
+  call.signal.throwIfAborted()
+  const exchange = server.start(routed(attempt, { path: '/generate', body }))
+  const release = aborts.watch(exchange, [rid], call)
+  const answer = parseJson(await exchange.answer.finally(release), where)
+  checkLaidOut(answer, ids, where)
+  return finish(attempt, readGenerated(answer, where, request.topLogprobs ?? 0))
+}
+
 const listFrame = { head: '[', tail: ']' }
 
 async function sampleBatch(
@@ -304,6 +332,7 @@ interface Scoring {
   readonly ids: Int32Array
   readonly from: number
   readonly temperature: number
+  readonly images?: PromptImages | undefined
 }
 
 /** The server gives a prompt's log-probabilities at temperature 1, whatever is asked for. */
@@ -311,19 +340,31 @@ async function score(sglang: Sglang, scoring: Scoring, call: Call): Promise<Scor
   const { ids, from, temperature } = scoring
   checkScored(from, ids.length)
   const before = sglang.versions.latest
-  const body = sglang.writer.write(
-    '',
-    ids,
-    scoreFrame(from, { temperature, adapter: sglang.adapter }),
-  )
-  const answer = await ask(sglang.server, { path: '/generate', body: body.bytes }, call)
-  body.keep()
-  const scored = readScores(parseJson(answer, sglang.where), sglang.where, ids.subarray(from))
+  const answer = await askToScore(sglang, scoring, call)
+  const scored = readScores(answer, sglang.where, ids.subarray(from))
   return {
     logprobs: scored.logprobs,
     basis: temperature === 1 ? 'tempered' : 'raw',
     version: versionRange(before, sglang.versions.read(scored.weights)),
   }
+}
+
+async function askToScore(
+  { server, writer, adapter, where }: Sglang,
+  { ids, from, temperature, images }: Scoring,
+  call: Call,
+): Promise<unknown> {
+  const frame = scoreFrame(from, { temperature, adapter })
+  if (images) {
+    const body = await bodyWithImages(ids, images, frame)
+    const answer = parseJson(await ask(server, { path: '/generate', body }, call), where)
+    checkLaidOut(answer, ids, where)
+    return answer
+  }
+  const body = writer.write('', ids, frame)
+  const answer = await ask(server, { path: '/generate', body: body.bytes }, call)
+  body.keep()
+  return parseJson(answer, where)
 }
 
 async function describe(sglang: Sglang, call: Call): Promise<PolicyDescription> {

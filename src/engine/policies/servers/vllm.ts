@@ -1,4 +1,5 @@
 import type { Call } from '../../../base/core/call.ts'
+import type { PromptImages } from '../../../base/core/image.ts'
 import type {
   Policy,
   SampleRequest,
@@ -42,6 +43,7 @@ import {
   readPromptLogprobs,
 } from './vllm-answer.ts'
 import { describeVllm } from './vllm-describe.ts'
+import { type AskWithImages, makeImageRequests } from './vllm-images.ts'
 import { makeVllmFrames, type VllmEndpoint, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
 import { makeWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
 
@@ -72,6 +74,7 @@ interface Vllm {
   readonly options: VllmOptions
   readonly writer: PromptWriter
   readonly frameOf: ReturnType<typeof makeVllmFrames>
+  readonly askWithImages: AskWithImages
   readonly clock: Clock
   /** Version numbers for the weight names in an answer's spans. */
   readonly versions: Versions
@@ -100,6 +103,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
     options,
     writer: makePromptWriter(),
     frameOf: makeVllmFrames(),
+    askWithImages: makeImageRequests(server),
     clock,
     versions: makeVersions(),
     version,
@@ -124,6 +128,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
       // The server's own limit is 20 unless it was raised, and one goes to the sampled token.
       topLogprobs: 19,
       entropies: false,
+      images: true,
       ...(options.experts && { experts: true }),
       score: true,
       several: true,
@@ -175,6 +180,7 @@ function isClosed(cause: unknown): boolean {
 
 function sample(attempt: SampleState, call: Call): Promise<TokenSample> {
   const { vllm, request } = attempt
+  if (request.prompt.images) return sampleShown(attempt, request.prompt.images, call)
   const streams = vllm.options.stream || request.watch !== undefined
   return withEndpoint(vllm, endpoint => {
     return streams ? sampleStreamed(attempt, endpoint, call) : sampleWhole(attempt, endpoint, call)
@@ -189,7 +195,7 @@ function sampleSeveral(
   const { vllm, request } = attempt
   const seed = seeds[0] ?? request.seed
   const follow = seeds.every((other, index) => other === seed + index)
-  if (!follow || vllm.options.stream || request.watch) {
+  if (!follow || vllm.options.stream || request.watch || request.prompt.images) {
     return Promise.all(seeds.map(each => sample(begin(vllm, { ...request, seed: each }), call)))
   }
   const counted = begin(vllm, { ...request, seed })
@@ -211,6 +217,26 @@ async function sampleWhole(
   const answer = await answerOf(exchange, call)
   body.keep()
   return finish(attempt, answer, answer.cachedTokens)
+}
+
+/** Behind images a sample comes whole: the server says with it how it read the prompt. */
+async function sampleShown(
+  attempt: SampleState,
+  images: PromptImages,
+  call: Call,
+): Promise<TokenSample> {
+  const { vllm, request } = attempt
+  const { where, asked } = placeOf(attempt, 'generate')
+  const { model } = vllm
+  const frame = vllm.frameOf(request, { model, endpoint: 'generate', stream: false, count: 1 })
+  const { ids } = request.prompt
+  const answer = await vllm.askWithImages(
+    { ids, images, frame, told: sent => told(attempt, sent) },
+    call,
+  )
+  const choices = readChoices(answer, asked)
+  checkCount(choices, 1, where)
+  return finish(attempt, choices[0]!, cachedTokens(answer, where))
 }
 
 async function sampleCounted(
@@ -334,17 +360,31 @@ function score(
     const before = vllm.version()
     const path = vllmPaths[endpoint]
     const where = `POST ${vllm.server.url}${path}`
-    const { model } = vllm
-    const frame = vllmScoreFrame({ endpoint, model, stream: false, count: 1 })
-    const body = vllm.writer.write('', scored.ids, frame)
-    const request = withSession({ path, body: body.bytes }, scored.session, vllm.options)
-    const answer = parseJson(await ask(vllm.server, request, call), where)
-    body.keep()
+    const answer = await askToScore(vllm, endpoint, scored, call)
     const value = promptLogprobs(asObject(answer, where, 'the answer'), where)
     const logprobs = readPromptLogprobs(value, where, scored)
     const basis = scored.temperature === 1 ? 'tempered' : 'raw'
     return { logprobs, basis, version: rangeSince(before, vllm) }
   })
+}
+
+async function askToScore(
+  vllm: Vllm,
+  endpoint: VllmEndpoint,
+  { ids, session, images }: { readonly ids: Int32Array } & ScoreOptions,
+  call: Call,
+): Promise<unknown> {
+  const { model, server, writer, options } = vllm
+  const told = (request: ServerRequest) => withSession(request, session, options)
+  if (images) {
+    const frame = vllmScoreFrame({ endpoint: 'generate', model, stream: false, count: 1 })
+    return await vllm.askWithImages({ ids, images, frame, told }, call)
+  }
+  const path = vllmPaths[endpoint]
+  const body = writer.write('', ids, vllmScoreFrame({ endpoint, model, stream: false, count: 1 }))
+  const answer = await ask(server, told({ path, body: body.bytes }), call)
+  body.keep()
+  return parseJson(answer, `POST ${server.url}${path}`)
 }
 
 /** `generate` has them beside its choices, `completions` within them. */

@@ -4,6 +4,7 @@ import { given } from '../../../base/core/segment.ts'
 import type { SpeakCall, Speaker, Speech } from '../../../base/core/speaker.ts'
 import { placeAt, plantTree, root } from '../../../base/core/tree.ts'
 import { commonLength } from '../act.ts'
+import { placesBehind, placesIn, sharedTokens } from '../images/places.ts'
 import { findRepeats } from '../repeats.ts'
 import { isTooLong, sampleSegments } from '../sample-turn.ts'
 import { openTokenBuffer } from '../token-buffer.ts'
@@ -79,13 +80,15 @@ function stepAside(
   const { ids, messages, isTrained } = asked
   const summaries = walk.events.filter(({ kind }) => kind === 'summary').length
   const tree = isTrained ? walk.tree : plantTree(walk.tree)
-  const keep = isTrained ? commonLength(walk.tokens.view(), ids) : 0
+  const now = placesIn(walk.context.renderer, ids, messages)
+  const common = isTrained ? commonLength(walk.tokens.view(), ids) : 0
+  const keep = sharedTokens({ old: walk.images, now, keep: common })
   const of = isTrained ? (walk.condensing?.summaryEnd ?? sampledEnd(walk)) : root
   const more = ids.subarray(keep)
   const path = { end: walk.place, path: walk.tokens.view(), keep, ids: more }
   const place = tree.append(
     isTrained ? placeAt(tree, walk.place, keep) : root,
-    given('observed', more, isTrained ? findRepeats(tree, path) : []),
+    given('observed', more, isTrained ? findRepeats(tree, path) : [], placesBehind(now, keep)),
     { kind: 'rewrites', of, by: 'condenser', reason },
   )
   return {
@@ -94,6 +97,7 @@ function stepAside(
     tree,
     place,
     tokens: openTokenBuffer(ids),
+    images: now,
     shown: [...messages],
     branch: `${walk.branch}/summary${summaries}`,
     next: { ...walk.next },

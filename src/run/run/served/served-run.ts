@@ -53,6 +53,8 @@ export interface ServingOptions {
   readonly tell: (line: string) => void
   /** Whether an event is sent for every sample. @default true */
   readonly tellsSamples?: boolean
+  /** Where the images of the run are kept. @default nowhere: the run is on another machine */
+  readonly imageFolder?: string | null | undefined
   /** Hears at once of servers that are away and back. @default with the next attempt */
   readonly onSignal?: (event: Warned | ServerBack) => void
   /** Called when a server was away for too long, or contradicts what rows say. @default it is waited for without end */
@@ -63,13 +65,15 @@ export interface ServingOptions {
 export async function openServedRun(
   environment: string,
   named: RollOptions,
-  { concurrency, onUpdate, tell, tellsSamples = true, onSignal, onHalted }: ServingOptions,
+  serving: ServingOptions,
 ): Promise<ServedRun> {
+  const { concurrency, onUpdate, tell, tellsSamples = true, onSignal, onHalted } = serving
   const closing = new AbortController()
   setMaxListeners(0, closing.signal)
   const options = {
     ...named,
     tell,
+    imageFolder: 'imageFolder' in serving ? serving.imageFolder : null,
     signal: closing.signal,
     threads: 1,
     ...(!onHalted && { outage: Number.POSITIVE_INFINITY }),

@@ -5,6 +5,7 @@ import { SettingError } from '../../../base/core/names/setting-error.ts'
 import { knownSecrets } from '../../../base/core/process/secrets.ts'
 import type { GatherOptions } from '../../../engine/weigh/gather.ts'
 import { defaults } from '../../settings/settings.ts'
+import { imageFolderOf } from '../../store/images/open-images.ts'
 import type { Elsewhere } from '../elsewhere.ts'
 import type { OnUpdate } from '../pause.ts'
 import { gatherOptions, laneLimits, type RollParts, rolloutsOf } from '../roll-groups.ts'
@@ -84,6 +85,7 @@ function makeCrew(count: number, { spreading, parts, widths }: Opening): Crew {
     options: { ...threadOptions(options), ...weighing.options },
     onUpdate: onUpdateOf(options),
     tellsSamples: options.metricsPort !== undefined,
+    imageFolder: imageFolderOf({ out: options.out }),
     concurrency,
     secrets: knownSecrets(),
   })

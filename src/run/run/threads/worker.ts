@@ -20,6 +20,7 @@ const opening = openServedRun(start.environment, start.options, {
   concurrency: start.concurrency,
   onUpdate: start.onUpdate,
   tellsSamples: start.tellsSamples,
+  imageFolder: start.imageFolder,
   onSignal: event => send({ kind: 'signal', event }),
   ...(!start.waitsForever && {
     onHalted: ({ kind, message }) => send({ kind: 'halted', of: kind, message }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defaultLimits } from '../../../engine/rollout/attempt.ts'
-import { count, setting, texts } from '../setting.ts'
+import { count, setting, text, texts } from '../setting.ts'
 
 /** What ends an attempt. */
 export const limits = {
@@ -36,6 +36,16 @@ export const limits = {
     usedIn: 'threads',
     inCode: 'limits.newTokens',
   }),
+  /** Which images attempts may see. @default 32 at one time, of 16777216 pixels each, from nowhere else */
+  images: setting(
+    text,
+    'Images: how many are shown at one time, how large one may be, and a host they may be fetched from',
+    {
+      argument: 'max=N,pixels=N,from=HOST',
+      commands: ['roll', 'eval', 'train', 'fork'],
+      usedIn: 'threads',
+    },
+  ),
   maxSeconds: setting(() => z.number().positive(), 'Most seconds per trajectory', {
     argument: 'SECONDS',
     usedIn: 'threads',

@@ -1,0 +1,52 @@
+import type { ImageStore } from '../../../base/core/image.ts'
+import { SettingError } from '../../../base/core/names/setting-error.ts'
+import type { ImageSettings } from '../../../engine/rollout/images/admit.ts'
+import { makeMemoryStore } from '../../../engine/rollout/images/memory-store.ts'
+import { runPaths } from '../run-folder.ts'
+import { makeImageFolder } from './image-folder.ts'
+
+/** Where the images of a run are kept: in its folder, or in the folder that another thread has it in. */
+export interface ImagePlaces {
+  readonly out?: string | undefined
+  /** `null`: nowhere, since the run is on another machine. */
+  readonly imageFolder?: string | null | undefined
+  /** What `--images` says. */
+  readonly images?: string | undefined
+}
+
+/** Which images attempts may see, as `--images` says, and where they are kept. */
+export function openImages({ out, imageFolder, images = '' }: ImagePlaces): ImageSettings {
+  return { ...readImages(images), store: storeFor({ out, imageFolder }) }
+}
+
+/** The folder of a run's images; undefined for a run without a folder. */
+export function imageFolderOf({ out, imageFolder }: ImagePlaces): string | null | undefined {
+  return out === undefined ? imageFolder : runPaths(out).images
+}
+
+function storeFor(places: ImagePlaces): ImageStore {
+  const folder = imageFolderOf(places)
+  if (folder === null) return { keep: refused, read: refused }
+  return folder === undefined ? makeMemoryStore() : makeImageFolder(folder)
+}
+
+const refused = (): Promise<never> =>
+  Promise.reject(
+    new Error('images are not carried from the workers of a cluster: roll where the run is'),
+  )
+
+type Bounds = Omit<ImageSettings, 'store'>
+
+function readImages(text: string): Bounds {
+  const bounds = { max: 32, pixels: 2 ** 24 }
+  const from: string[] = []
+  for (const item of text === '' ? [] : text.split(',')) {
+    const [, name, value = ''] = /^(max|pixels|from)=(.+)$/.exec(item) ?? []
+    const number = Number(value)
+    if (name === 'from') from.push(value)
+    else if (name !== undefined && Number.isSafeInteger(number) && number >= 1)
+      bounds[name as keyof typeof bounds] = number
+    else throw new SettingError(`--images ${text}: "${item}" is none of max=N, pixels=N, from=HOST`)
+  }
+  return { ...bounds, from }
+}
