@@ -45,6 +45,7 @@ export function openMakers({ served, tell, packWeights, ...more }: MakersOptions
     ...{ environment: more.environment, ...more.start },
     options: { ...threadOptions(more.options), ...weighingOf(more.options, []).options },
     tellsSamples: true,
+    imageFolder: null,
     waitsForever: true,
     concurrency: shares[place]!,
     secrets: knownSecrets(),
