@@ -9,6 +9,7 @@ import { recordCall } from './call-record.ts'
 import { leavesOf, type PlantedTurn, plantPaths } from './harvest.ts'
 import type { Seat, Tally } from './seat.ts'
 import type { CapturedTurn } from './turn.ts'
+import { sideEvents } from './why/side.ts'
 
 /** How a seat's conversations ended. */
 export interface Ending {
@@ -47,7 +48,11 @@ export function closeSeat(attempt: Attempt, seat: Seat, ending: Ending): Tree {
     ...(ending.answer !== undefined && { answer: ending.answer }),
     fidelity: { kind: fidelityOf(tally, forks.length), forks },
     usage: { sampled: tally.sampled, prompt: tally.prompted },
-    events: [...forkEvents(turns), ...tally.events.map(event => ({ ...event, turn: 0 }))],
+    events: [
+      ...forkEvents(turns),
+      ...sideEvents(turns),
+      ...tally.events.map(event => ({ ...event, turn: 0 })),
+    ],
     volatile: volatileOf(tally, ending),
     share: 1,
   })

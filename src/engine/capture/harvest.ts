@@ -10,8 +10,8 @@ import {
   root,
 } from '../../base/core/tree.ts'
 import { findRepeats } from '../rollout/repeats.ts'
-import { findCause } from './cause.ts'
 import { type CapturedTurn, type Fork, promptLength, turnLength } from './turn.ts'
+import { findCause } from './why/cause.ts'
 
 /** Where the parts of a turn stand in the tree, once they do. */
 interface Placed {

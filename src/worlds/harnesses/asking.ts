@@ -16,7 +16,7 @@ export interface Asking extends ServedAttempt {
 }
 
 /** Answers the requests of one attempt by its `fetch`, and counts them. */
-export function openAsking({
+export function makeAsking({
   token,
   answer,
 }: {

@@ -4,7 +4,7 @@ import { type ModelDoor, offered } from '../../run/settings/offered.ts'
 import { type Workspace, WorkspaceError } from '../workspaces/contract.ts'
 import { talkAcp } from './acp/client.ts'
 import { runToEnd, tail } from './acp/run-to-end.ts'
-import { type Asking, openAsking } from './asking.ts'
+import { type Asking, makeAsking } from './asking.ts'
 import {
   type Assignment,
   type Ended,
@@ -43,7 +43,7 @@ export async function attemptWith(attempting: Attempting): Promise<Ended> {
   const { workspace, signal, seconds, node, fetch: answer } = attempting
   doors ??= offered().openModelDoor()
   await using door = (await doors)()
-  const asking = openAsking({ token: `esp-${randomBytes(24).toString('base64url')}`, answer })
+  const asking = makeAsking({ token: `esp-${randomBytes(24).toString('base64url')}`, answer })
   const stop = new AbortController()
   const both = AbortSignal.any([signal, stop.signal])
   try {

@@ -52,7 +52,7 @@ export function harnessFactory(tell: (text: string) => void): EnvironmentFactory
       const workspaces = await openPlace(given, limits)
       return harness({
         workspaces,
-        opened: await openHarness(given, workspaces, tell),
+        opened: await findHarness(given, workspaces, tell),
         environment: places => environmentFor(given, places),
         seconds: limits.seconds,
         network: given.network,
@@ -79,7 +79,7 @@ function openPlace(
 }
 
 /** Finds the program here, or leaves that to the sandbox if it is elsewhere. */
-async function openHarness(
+async function findHarness(
   { variant, command }: Options,
   { shows }: Workspaces,
   tell: (text: string) => void,

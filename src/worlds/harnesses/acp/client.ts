@@ -3,9 +3,9 @@ import { packageVersion } from '../../../base/core/process/package-version.ts'
 import { late } from '../../../engine/environments/late.ts'
 import type { Assignment, Ended } from '../contract.ts'
 import type { Inside, InsideProcess } from '../inside/inside.ts'
-import { openFiles } from './files.ts'
-import { openPeer, RefusedCall } from './json-rpc.ts'
-import { openTerminals } from './terminals.ts'
+import { makeFiles } from './files.ts'
+import { makePeer, RefusedCall } from './json-rpc.ts'
+import { makeTerminals } from './terminals.ts'
 
 /** The version of the protocol that this client speaks. */
 const protocolVersion = 1
@@ -34,11 +34,11 @@ export async function talkAcp(
 ): Promise<NonNullable<Ended['said']>> {
   const { folder, prompt } = assignment
   const said = gatherAnswer()
-  const peer = openPeer(process, {
+  const peer = makePeer(process, {
     requests: {
       'session/request_permission': allow,
-      ...openFiles(inside, folder),
-      ...openTerminals(inside, folder),
+      ...makeFiles(inside, folder),
+      ...makeTerminals(inside, folder),
     },
     notifications: { 'session/update': said.take },
   })

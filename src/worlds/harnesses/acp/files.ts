@@ -28,7 +28,7 @@ case "$real/" in "$root"/*) ;; *) exit 4 ;; esac
 `
 
 /** The file methods of the Agent Client Protocol, in the folder that is worked in and nowhere else. */
-export function openFiles(inside: Inside, folder: string) {
+export function makeFiles(inside: Inside, folder: string) {
   const act = async (script: string, path: string, input?: string): Promise<string> => {
     const words = ['/bin/sh', '-c', `${within}${script}`, 'sh', folder, path]
     const { code, output, complaints } = await runToEnd(

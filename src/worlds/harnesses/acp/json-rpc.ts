@@ -43,7 +43,7 @@ interface Waiting {
 }
 
 /** Speaks JSON-RPC with a process, a message per line. */
-export function openPeer(process: InsideProcess, handlers: Handlers): Peer {
+export function makePeer(process: InsideProcess, handlers: Handlers): Peer {
   const waiting = new Map<string | number, Waiting>()
   let asked = 0
   let over: Error | undefined

@@ -27,7 +27,7 @@ interface Terminal {
 }
 
 /** The terminal methods of the Agent Client Protocol: commands in the folder that is worked in. */
-export function openTerminals(inside: Inside, folder: string) {
+export function makeTerminals(inside: Inside, folder: string) {
   const open = new Map<string, Terminal>()
   let made = 0
   const find = (params: unknown): Terminal => {

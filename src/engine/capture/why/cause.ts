@@ -1,6 +1,6 @@
 import type { Message } from '@espalier/text'
-import { saidKeys } from './message-key.ts'
-import type { CapturedTurn, Fork, ForkReason, Prompted } from './turn.ts'
+import { saidKeys } from '../message-key.ts'
+import type { CapturedTurn, Fork, ForkReason, Prompted } from '../turn.ts'
 
 /** A conversation as it is compared. */
 type Compared = Pick<Prompted, 'messages' | 'keys' | 'toolsKey'>
