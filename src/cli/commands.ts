@@ -89,6 +89,10 @@ const commands: Readonly<Record<string, ListedCommand>> = {
     summary: 'Make single-turn samples of multi-turn trajectories, marked off-policy',
     load: async () => (await import('./commands/exchange/convert.ts')).convertCommand,
   },
+  pack: {
+    summary: 'Join the segments of a cluster’s run into a single journal',
+    load: async () => (await import('./commands/exchange/pack.ts')).packCommand,
+  },
   dataset: {
     summary: 'Build supervised sets over condensed inputs, and measure what condensing loses',
     load: async () => (await import('./commands/exchange/dataset.ts')).datasetCommand,

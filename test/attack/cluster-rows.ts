@@ -14,7 +14,9 @@ export const clusterRows: Attack = {
     const [trajectory] = tree.trajectories
     const reward = { total: 1, parts: [{ name: 'right', score: 1, weight: 1 }] }
     const members = [{ tree, trajectory: trajectory as never, reward }]
-    const right = packPiece(await pieceOf({ kind: 'made', trees: [tree], members, events: [] }))
+    const right = await packPiece(
+      await pieceOf({ kind: 'made', trees: [tree], members, events: [] }),
+    )
     const { header, arrays } = decodeFrame(right, 0)
     const [frames, pieces, ...texts] = arrays as readonly Uint8Array[]
     const sent: unknown = JSON.parse(`${Buffer.from(pieces!)}`)

@@ -11,6 +11,7 @@ import type {
 import { seatsOf } from '../../run/run/pipeline.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { toMade } from '../../run/run/threads/thread.ts'
+import type { RunStorage } from '../../run/store/segments/storage.ts'
 import { brokenResult, unpackParcel } from './parcel.ts'
 import type { Over, Placed } from './placing.ts'
 
@@ -38,29 +39,36 @@ export type Asked = AskedAttempt | AskedGroup
 /** How many attempts are still to come. */
 export const leftOf = (asked: Asked): number => (asked.kind === 'group' ? asked.left : 1)
 
-/** What of an environment decides which trees an attempt has. */
+/** What of a run decides which trees an attempt has. */
 type Seated = Pick<RollParts, 'environment'>
 
+/** What answers are read with. */
+export interface Reading {
+  readonly parts: Seated
+  /** Where workers put large trees. */
+  readonly storage?: RunStorage | undefined
+}
+
 /** Answers with what is over; throws if that is no answer. */
-export function answer(asked: Asked, over: Over, parts: Seated): void {
-  if (asked.kind === 'group') asked.resolve(groupOf(asked, over, parts))
-  else asked.resolve(attemptOf(asked, over, parts))
+export function answer(asked: Asked, over: Over, reading: Reading): void {
+  if (asked.kind === 'group') asked.resolve(groupOf(asked, over, reading))
+  else asked.resolve(attemptOf(asked, over, reading))
 }
 
 /** A part of a group; throws if it is none. */
-export function partOf(asked: AskedGroup, { result }: Over): Piece {
-  const parcel = unpackParcel(result!)
+export function partOf(asked: AskedGroup, { result }: Over, { storage }: Reading): Piece {
+  const parcel = unpackParcel(result!, storage)
   if (parcel.kind !== 'piece') throw brokenResult('a part of it holds nothing')
   refuseOthers(parcel.piece, namesOf(asked.work))
   return parcel.piece
 }
 
-function attemptOf({ work }: AskedAttempt, over: Over, parts: Seated): Returned {
+function attemptOf({ work }: AskedAttempt, over: Over, { parts, storage }: Reading): Returned {
   const { state, reason, result } = over
   if (state !== 'done' || !result) {
     return { kind: 'poisoned', reason: reason ?? 'it broke wherever it was tried' }
   }
-  const parcel = unpackParcel(result)
+  const parcel = unpackParcel(result, storage)
   if (parcel.kind === 'spent') return parcel
   const names = seatsOf(parts).map(seat => treeId(seatGroup(work.group, seat), work.member))
   refuseOthers(parcel.piece, names)
@@ -68,9 +76,13 @@ function attemptOf({ work }: AskedAttempt, over: Over, parts: Seated): Returned 
   return toMade(parcel.piece)
 }
 
-function groupOf(asked: AskedGroup, { state, tries, result }: Over, parts: Seated): ReturnedGroup {
+function groupOf(
+  asked: AskedGroup,
+  { state, tries, result }: Over,
+  { parts, storage }: Reading,
+): ReturnedGroup {
   if (state !== 'done' || !result) return { kind: 'broken', tries }
-  const parcel = unpackParcel(result)
+  const parcel = unpackParcel(result, storage)
   if (parcel.kind === 'spent') return parcel
   const { piece } = parcel
   refuseOthers(piece, namesOf(asked.work))

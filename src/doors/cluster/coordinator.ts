@@ -11,6 +11,7 @@ import type {
 } from '../../run/run/elsewhere.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { plentiful } from '../../run/run/threads/crew.ts'
+import type { RunStorage } from '../../run/store/segments/storage.ts'
 import type { Listen, WorkerStatus } from '../../run/watch/events.ts'
 import { type Asked, type AskedGroup, answer, leftOf, partOf } from './asked.ts'
 import { type Batch, makeBatch } from './batch.ts'
@@ -25,6 +26,8 @@ export interface CoordinatorOptions extends Announced {
   /** Names the run in the database; the same one goes on with what is there. */
   readonly run: string
   readonly parts: Pick<RollParts, 'policy' | 'environment'>
+  /** Where workers put large trees. */
+  readonly storage?: RunStorage | undefined
   readonly tell: (line: string) => void
   /** Milliseconds on a clock that never runs backwards. */
   readonly clock?: () => number
@@ -87,7 +90,11 @@ export class Coordinator implements Elsewhere {
   /** Announces the run, with its first weights if its policy is embedded. */
   async enter(): Promise<this> {
     await this.#row.enter(this.#options)
-    this.#earlier = new EarlierGroups(this.#placing, await this.#placing.groups())
+    this.#earlier = new EarlierGroups(
+      this.#placing,
+      await this.#placing.groups(),
+      this.#options.storage,
+    )
     const weights = await this.#options.parts.policy.inside?.pack()
     if (weights) {
       this.#version = 0
@@ -307,7 +314,7 @@ export class Coordinator implements Elsewhere {
       if (asked.kind === 'group' && part !== null) this.#handPart(asked, part, over)
       else {
         this.#inHand.ids.add(id)
-        answer(asked, over, this.#options.parts)
+        answer(asked, over, this.#options)
         this.#settle(asked)
       }
     } catch (error) {
@@ -320,7 +327,7 @@ export class Coordinator implements Elsewhere {
 
   #handPart(asked: AskedGroup, part: string, over: Over): void {
     this.#inHand.parts.add(part)
-    const piece = partOf(asked, over)
+    const piece = partOf(asked, over, this.#options)
     asked.left -= piece.count
     this.#countCome(piece.count)
     asked.onPiece(piece).then(

@@ -1,5 +1,6 @@
 import type { TreeId } from '../../base/core/ids.ts'
 import type { Made, Piece } from '../../run/run/elsewhere.ts'
+import type { RunStorage } from '../../run/store/segments/storage.ts'
 import { unpackParcel } from './parcel.ts'
 import type { Placing } from './placing.ts'
 
@@ -15,11 +16,17 @@ interface Finished {
  */
 export class EarlierGroups {
   readonly #placing: Pick<Placing, 'apart'>
+  readonly #storage: RunStorage | undefined
   readonly #groups: ReadonlySet<string>
   readonly #apart = new Map<string, Promise<ReadonlyMap<string, Finished>>>()
 
-  constructor(placing: Pick<Placing, 'apart'>, groups: readonly string[]) {
+  constructor(
+    placing: Pick<Placing, 'apart'>,
+    groups: readonly string[],
+    storage: RunStorage | undefined,
+  ) {
     this.#placing = placing
+    this.#storage = storage
     this.#groups = new Set(groups)
   }
 
@@ -39,7 +46,7 @@ export class EarlierGroups {
   async #read(group: string): Promise<ReadonlyMap<string, Finished>> {
     const found = new Map<string, Finished>()
     for (const { digest, result } of await this.#placing.apart(group)) {
-      const piece = result && pieceIn(result)
+      const piece = result && pieceIn(result, this.#storage)
       if (!piece) continue
       for (const [index, { tree, members }] of piece.trees.entries()) {
         const made: Made = { kind: 'made', trees: [tree], members, events: [] }
@@ -51,9 +58,9 @@ export class EarlierGroups {
 }
 
 /** What cannot be read is made again. */
-function pieceIn(bytes: Buffer): Piece | undefined {
+function pieceIn(bytes: Buffer, storage: RunStorage | undefined): Piece | undefined {
   try {
-    const parcel = unpackParcel(bytes)
+    const parcel = unpackParcel(bytes, storage)
     return parcel.kind === 'piece' ? parcel.piece : undefined
   } catch {
     return undefined

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { basename, resolve } from 'node:path'
 import type { Elsewhere } from '../../run/run/elsewhere.ts'
 import { gatherOptions, type RollParts } from '../../run/run/roll-groups.ts'
 import type { RollOptions } from '../../run/run/roll-options.ts'
@@ -9,6 +9,7 @@ import { isWeighedAlike } from '../../run/run/threads/open-threads.ts'
 import { weighingOf } from '../../run/run/threads/spreading.ts'
 import type { Settings } from '../../run/settings/settings.ts'
 import { readManifest } from '../../run/store/run-folder.ts'
+import { openStorage } from '../../run/store/segments/storage.ts'
 import { connectionOf, type readAddress } from './address.ts'
 import type { Coordinator } from './coordinator.ts'
 import { type Database, openDatabase } from './database.ts'
@@ -25,6 +26,8 @@ interface Entering {
   readonly config: Readonly<Record<string, unknown>>
   /** The run's filters, by name where they have one. */
   readonly filters: NonNullable<Settings['filters']>
+  /** Where workers put large trees. */
+  readonly segments?: string
   readonly out?: string
   readonly tell?: (line: string) => void
 }
@@ -32,9 +35,10 @@ interface Entering {
 /** Connects with the database of a cluster, and starts one if it is a local one. */
 export async function enterCluster(
   parts: RollParts,
-  { where, config, filters, out, tell = () => {} }: Entering,
+  { where, config, filters, segments, out, tell = () => {} }: Entering,
 ): Promise<Elsewhere & AsyncDisposable> {
   const { signal = new AbortController().signal } = parts
+  const aside = segments === undefined ? undefined : await openAside(segments)
   const local =
     where.kind === 'local' ? await openLocal(where.workers, { out, tell, signal }) : undefined
   const url = where.kind === 'local' ? local!.url : where.url
@@ -42,13 +46,31 @@ export async function enterCluster(
     const database = await openMigrated(url, { tell, signal })
     const weighing = weighingOf({ filters } as RollOptions, parts.filters ?? [])
     const sent = weighing.isNamed ? { ...config, filters } : config
-    const entered = { database, config: sent, weighs: weighing.isNamed, out, tell, local, signal }
+    const entered = {
+      database,
+      config: sent,
+      weighs: weighing.isNamed,
+      aside,
+      out,
+      tell,
+      local,
+      signal,
+    }
     return openLate(parts, entered)
   } catch (error) {
     await local?.close()
     signal.throwIfAborted()
     throw error
   }
+}
+
+/** Where workers put large trees. */
+type Aside = Awaited<ReturnType<typeof openAside>>
+
+/** A folder is sent to workers with its whole path. */
+async function openAside(segments: string) {
+  const storage = await openStorage(segments)
+  return { storage, address: segments.startsWith('s3://') ? segments : resolve(segments) }
 }
 
 /** The database with its schema up to date. */
@@ -73,6 +95,7 @@ interface Opening {
   readonly config: Readonly<Record<string, unknown>>
   /** Whether workers have all that groups are weighed with. */
   readonly weighs: boolean
+  readonly aside: Aside | undefined
   readonly out: string | undefined
   readonly tell: (line: string) => void
   readonly local: LocalCluster | undefined
@@ -81,7 +104,7 @@ interface Opening {
 
 /** The run is entered with its first attempt: before that its folder may not be there. */
 function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposable {
-  const { database, config, out, tell, local, signal } = opening
+  const { database, config, aside, out, tell, local, signal } = opening
   const own = gatherOptions(parts)
   let opened: Promise<Coordinator> | undefined
   let inner: Elsewhere | undefined
@@ -91,7 +114,12 @@ function openLate(parts: RollParts, opening: Opening): Elsewhere & AsyncDisposab
       return await new Coordinator(database, {
         run,
         name: out === undefined ? run : basename(out),
-        config: { settings: config, today: (parts.today ?? new Date()).toISOString() },
+        config: {
+          settings: config,
+          today: (parts.today ?? new Date()).toISOString(),
+          ...(aside && { segments: aside.address }),
+        },
+        storage: aside?.storage,
         fingerprint: { code: fingerprintOf(config), opened: printOpened(parts) },
         parts,
         tell,

@@ -4,11 +4,14 @@ import { withoutSecrets } from '../../base/core/process/secrets.ts'
 import { startTimer } from '../../base/core/process/timer.ts'
 import type { GroupWork, Piece, Returned, ReturnedGroup, Work } from '../../run/run/elsewhere.ts'
 import type { Crew } from '../../run/run/threads/crew.ts'
+import type { SegmentWriter } from '../../run/store/segments/storage.ts'
 import type { Leased, Leasing } from './leasing.ts'
 import { packPiece, packSpent, unpackWork } from './parcel.ts'
 
-/** What makes attempts and groups of a run. */
-export type Makers = Pick<Crew, 'make' | 'makeGroup'>
+/** What makes attempts and groups of a run, and where it puts large trees. */
+export interface Makers extends Pick<Crew, 'make' | 'makeGroup'> {
+  readonly segment?: SegmentWriter | undefined
+}
 
 interface Held {
   readonly leased: Leased
@@ -145,8 +148,12 @@ export class LeasedAttempts {
   async #make(held: Held, makers: Makers): Promise<void> {
     const { leased, stop, leasing } = held
     try {
-      const bytes = await this.#bytesOf(held, makers)
-      if (await this.#write(held, 'finish', bytes)) this.counts.done += leased.members ?? 1
+      const made = await this.#madeOf(held, makers)
+      const isTaken = await this.#write(held, async () => {
+        const bytes = 'of' in made ? packSpent(made.of) : await this.#packed(made.piece, makers)
+        return await leasing.finish(leased, bytes)
+      })
+      if (isTaken) this.counts.done += leased.members ?? 1
       else this.counts.refused++
     } catch (error) {
       if (stop.signal.aborted) return
@@ -158,61 +165,63 @@ export class LeasedAttempts {
     }
   }
 
-  /** Makes what is leased; gives its result, once the parts before that are written. */
-  async #bytesOf(held: Held, makers: Makers): Promise<Buffer> {
+  /** Makes what is leased; gives what came last, once the parts before that are written. */
+  async #madeOf(held: Held, makers: Makers): Promise<Last> {
     const { leased, stop } = held
     const call = { signal: stop.signal, making: leased.lease }
     const work = unpackWork(leased.work)
-    if (leased.members === null) {
-      return this.#packed(held, await makers.make(work as Work, call))
-    }
+    if (leased.members === null) return this.#last(held, await makers.make(work as Work, call))
     const parts: Promise<void>[] = []
     const made = await makers.makeGroup(work as GroupWork, {
       ...call,
       onBegin: () => undefined,
       onPiece: piece => {
-        const written = this.#keep(held, piece)
+        const written = this.#keep(held, piece, makers)
         written.catch(() => undefined)
         parts.push(written)
         return written
       },
     })
     await Promise.all(parts)
-    return this.#packed(held, made)
+    return this.#last(held, made)
   }
 
-  async #keep(held: Held, piece: Piece): Promise<void> {
-    held.left -= piece.count
+  async #keep(held: Held, piece: Piece, makers: Makers): Promise<void> {
+    const { leased, leasing, stop } = held
+    this.#count(held, piece)
     this.#onFree()
-    if (await this.#write(held, 'keep', this.#packedPiece(piece))) return
-    held.stop.abort(new Error('the lease was lost'))
+    const isTaken = await this.#write(held, async () =>
+      leasing.keep(leased, await this.#packed(piece, makers)),
+    )
+    if (!isTaken) stop.abort(new Error('the lease was lost'))
   }
 
-  #packed(held: Held, made: Returned | ReturnedGroup): Buffer {
-    if (made.kind === 'spent') return packSpent(made.of)
+  #last(held: Held, made: Returned | ReturnedGroup): Last {
+    if (made.kind === 'spent') return made
     if (made.kind !== 'made') throw new Error(made.kind === 'poisoned' ? made.reason : made.kind)
     const piece = 'piece' in made ? made.piece : made.sent!
-    held.left -= piece.count
-    return this.#packedPiece(piece)
+    this.#count(held, piece)
+    return { piece }
   }
 
-  #packedPiece(piece: Piece): Buffer {
+  #count(held: Held, piece: Piece): void {
+    held.left -= piece.count
     this.counts.sampled += piece.sampled
-    const bytes = packPiece(piece)
-    if (bytes.length > mostBytes) throw new Error(tooLarge(bytes.length))
+  }
+
+  async #packed(piece: Piece, { segment }: Makers): Promise<Buffer> {
+    const bytes = await packPiece(piece, segment)
+    if (bytes.length > mostBytes) throw new TooLargeError(bytes.length)
     return bytes
   }
 
   /** Writes a result or a part, again and again while it is still asked for: that it cannot be written is nobody's try. */
-  async #write(
-    { leased, stop, leasing }: Held,
-    how: 'finish' | 'keep',
-    bytes: Buffer,
-  ): Promise<boolean> {
+  async #write({ leased, stop }: Held, write: () => Promise<boolean>): Promise<boolean> {
     for (let apart = 0.1; ; apart = Math.min(30, apart * 2)) {
       try {
-        return await leasing[how](leased, bytes)
+        return await write()
       } catch (error) {
+        if (error instanceof TooLargeError) throw error
         stop.signal.throwIfAborted()
         this.#tell(`the result of ${leased.id} is not written yet: ${describeCause(error)}`)
         await wait(apart * 1000, undefined, { signal: stop.signal })
@@ -221,11 +230,18 @@ export class LeasedAttempts {
   }
 }
 
+/** What ends what was leased. */
+type Last = { readonly piece: Piece } | Extract<Returned, { readonly kind: 'spent' }>
+
 const sizeOf = (held: readonly Held[]): number => held.reduce((sum, { left }) => sum + left, 0)
 
 /** The largest result that is sent: PostgreSQL takes no value of a gigabyte. */
 const mostBytes = 1 << 29
 
-function tooLarge(bytes: number): string {
-  return `its result of ${Math.ceil(bytes / 1e6)} MB is larger than a database takes (${mostBytes >> 20} MiB)`
+class TooLargeError extends Error {
+  constructor(bytes: number) {
+    super(
+      `its result of ${Math.ceil(bytes / 1e6)} MB is larger than a database takes (${mostBytes >> 20} MiB): name --segments`,
+    )
+  }
 }

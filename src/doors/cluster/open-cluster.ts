@@ -29,6 +29,7 @@ const ownSettings = new Set([
   'results',
   'filters',
   'budget',
+  'segments',
 ])
 
 /**
@@ -42,8 +43,9 @@ export function openCluster(address: string, options: ClusterOptions): OpenElsew
   const config = sentConfig(options.config)
   return async parts => {
     const { enterCluster } = await import('./enter-cluster.ts')
-    const { filters = [] } = options.config
-    return await enterCluster(parts, { ...options, filters, where, config })
+    const { filters = [], segments } = options.config
+    const entering = { ...options, filters, where, config }
+    return await enterCluster(parts, { ...entering, ...(segments !== undefined && { segments }) })
   }
 }
 

@@ -16,6 +16,8 @@ export interface RunConfig {
   readonly settings: Readonly<Record<string, unknown>>
   /** The date that chat templates write. */
   readonly today: string
+  /** Where workers put large trees. @default nowhere */
+  readonly segments?: string
 }
 
 /** What must be equal on every machine: what a run is opened from, and what is seen of it once it is open. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describeCause } from '../../base/core/failure.ts'
 import { withoutSecrets } from '../../base/core/process/secrets.ts'
 import { rollOptionsOf } from '../../run/run/roll-options.ts'
@@ -11,14 +12,17 @@ import {
   withDefaults,
   withoutUndefined,
 } from '../../run/settings/settings.ts'
+import { openStorage, type SegmentWriter } from '../../run/store/segments/storage.ts'
+import type { Makers } from './leased-attempts.ts'
 import type { Leasing, RunState } from './leasing.ts'
 import { openMakers, type WorkerThreads } from './makers.ts'
 import { differences, type Fingerprint, fingerprintOf } from './prints/fingerprint.ts'
 import type { RunConfig, RunPrint } from './run-row.ts'
 
 /** A run that is open here. */
-interface ServedHere extends AsyncDisposable {
+interface ServedHere extends Makers, AsyncDisposable {
   readonly makers: Crew
+  readonly segment: SegmentWriter | undefined
 }
 
 interface Known {
@@ -40,6 +44,13 @@ export interface Serving {
   readonly tell: (line: string) => void
 }
 
+/** How one run is served. */
+interface OneServing extends Serving {
+  /** The name of the segment into which this worker puts large trees. */
+  readonly segment: string
+  packWeights(): Promise<Uint8Array | null>
+}
+
 /** The runs that a worker has opened, each as its coordinator last said that it is. */
 export class RunsServed implements AsyncDisposable {
   readonly #leasing: () => Leasing
@@ -53,12 +64,18 @@ export class RunsServed implements AsyncDisposable {
   }
 
   /** Opens a run if it is new, and pauses, resumes and changes weights as it says. */
-  async follow(state: RunState): Promise<Crew | undefined> {
-    const { id, epoch } = state
+  async follow(state: RunState): Promise<Makers | undefined> {
+    const { id } = state
     const known = this.#runs.get(id) ?? { opening: this.#open(id), version: null, epoch: -1 }
     this.#runs.set(id, known)
-    const makers = (await known.opening)?.makers
-    if (!makers || known.epoch === epoch) return makers
+    const served = await known.opening
+    if (!served) return undefined
+    await this.#change(state, known, served.makers)
+    return served
+  }
+
+  async #change({ id, epoch, ...state }: RunState, known: Known, makers: Crew): Promise<void> {
+    if (known.epoch === epoch) return
     known.epoch = epoch
     if (state.paused) {
       // If this cannot be confirmed, the worker counts as lost and notices by its heartbeat.
@@ -67,12 +84,11 @@ export class RunsServed implements AsyncDisposable {
         .pause()
         .then(confirm)
         .catch(() => undefined)
-      return makers
+      return
     }
     const isNew = state.version !== known.version
     known.version = state.version
     await makers.resume(isNew ? (state.version ?? undefined) : undefined)
-    return makers
   }
 
   /** Closes the runs that are over. */
@@ -107,6 +123,7 @@ export class RunsServed implements AsyncDisposable {
       return await openRun(row.config, row.fingerprint, {
         ...this.#serving,
         packWeights: () => this.#leasing().weights(run),
+        segment: `${run}/${randomUUID()}`,
       })
     } catch (error) {
       const reason = withoutSecrets(describeCause(error))
@@ -121,9 +138,9 @@ export class RunsServed implements AsyncDisposable {
 
 /** Opens a run if code, files and settings are what its coordinator has, and so is what is opened from them. */
 async function openRun(
-  { settings, today }: RunConfig,
+  { settings, today, segments }: RunConfig,
   there: RunPrint,
-  serving: Serving & { packWeights(): Promise<Uint8Array | null> },
+  serving: OneServing,
 ): Promise<ServedHere> {
   const input = checkSettings(settings, 'the settings of the run') as SettingsInput
   refuseDifferent(there.code, fingerprintOf(input))
@@ -142,10 +159,16 @@ async function openRun(
     refuseDifferent(there.opened, served.print)
     const start = { onUpdate }
     const makers = openMakers({ ...serving, environment, options, served, width, start, threads })
+    const storage = segments === undefined ? undefined : await openStorage(segments)
+    const segment = storage?.write(serving.segment)
     return {
       makers,
+      segment,
+      make: (work, call) => makers.make(work, call),
+      makeGroup: (work, call) => makers.makeGroup(work, call),
       async [Symbol.asyncDispose]() {
         await makers[Symbol.asyncDispose]()
+        await segment?.[Symbol.asyncDispose]()
         await served[Symbol.asyncDispose]()
       },
     }

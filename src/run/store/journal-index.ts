@@ -7,10 +7,12 @@ import type { Tree } from '../../base/core/tree.ts'
 import { encodeFrame, type Frame, prefixSize, toJson, type WrittenFrame } from './frame.ts'
 import type { GroupRecord } from './group-record.ts'
 import { type FramePlace, journalMagic, openToRead, readJournal } from './read-journal.ts'
+import type { Pointer } from './segments/pointer.ts'
 
 /** What a frame of a run's journal holds. */
 export type JournalHeader =
   | { readonly kind: 'tree'; readonly tree: unknown }
+  | Pointer
   | { readonly kind: 'group'; readonly group: GroupRecord }
 
 /** Where a tree lies in its journal, and what it cost. */
@@ -179,6 +181,7 @@ function openNotes(paths: JournalPaths, start: number, least: number): IndexNote
     add(frame, place) {
       const header = frame.header as JournalHeader
       if (header.kind === 'tree') return addTree(costOf(header.tree as StoredTree, frame), place)
+      if (header.kind === 'pointer') return addTree(header, place)
       if (header.kind === 'group') groups.push(header.group)
       reach(place)
     },

@@ -36,10 +36,10 @@ function knownOf(trajectory: Trajectory): Known {
  * A tree whose bytes are decoded only when needed: most trees are written to the journal, compared by
  * their rewards, and never read by the gathering thread.
  */
-export function laterTree({ known, trajectories, cost }: LaterTree, bytes: Buffer): Tree {
+export function laterTree({ known, trajectories, cost }: LaterTree, bytes: () => Buffer): Tree {
   let whole: Tree | undefined
   const read = (): Tree => {
-    whole ??= treeFromBytes(bytes)
+    whole ??= treeFromBytes(bytes())
     return whole
   }
   return {

@@ -13,6 +13,7 @@ import {
 import type { Gradable, Usage } from '../../base/core/trajectory.ts'
 import type { Tree } from '../../base/core/tree.ts'
 import { refuseCut } from './cut-journal.ts'
+import { decodeFrame } from './frame.ts'
 import { type GroupRecord, groupRecord, recordedCredit } from './group-record.ts'
 import { type Journal, openJournal } from './journal.ts'
 import {
@@ -23,8 +24,9 @@ import {
   readContents,
 } from './journal-index.ts'
 import { type HeldLock, type IsLed, lockFile } from './lock.ts'
-import { type FramePlace, openToRead, readFrame } from './read-journal.ts'
+import { type FramePlace, openToRead, readBytes } from './read-journal.ts'
 import { isRun, readManifest, runPaths, sizeOf, writeManifest } from './run-folder.ts'
+import { type Segments, segmentsOf } from './segments/segments.ts'
 import { treeFromFrame, treeToRunFrame } from './tree-frame.ts'
 
 /** Writes finished trees and groups; both are on disk before their promise resolves (P1). */
@@ -185,6 +187,7 @@ export async function openRunReader(
     if (isUseful({ members })) usage.kept++
   }
   const handle = await openToRead(paths.journal)
+  const files = { handle: handle!, segments: segmentsOf(folder, manifest) }
   const ordered = [...records.values()].sort(
     (a, b) => (a.step ?? 0) - (b.step ?? 0) || a.order - b.order || (a.id < b.id ? -1 : 1),
   )
@@ -194,21 +197,21 @@ export async function openRunReader(
     finishedGroups: new Set(records.keys()),
     finishedTrees: new Set(trees.keys()),
     usage,
-    groups: () => readAhead(ordered, record => loadGroup(handle!, trees, record)),
+    groups: () => readAhead(ordered, record => loadGroup(files, trees, record)),
     records: () => ordered,
     tasks: () => ordered.filter(isFirstSeat()).map(({ task }) => task),
     async group(id) {
       const record = records.get(id as GroupId)
-      return record && (await loadGroup(handle!, trees, record))
+      return record && (await loadGroup(files, trees, record))
     },
     async *trees(prefix) {
       for (const [id, place] of trees) {
-        if (id.startsWith(prefix)) yield await loadTree(handle!, place)
+        if (id.startsWith(prefix)) yield await loadTree(files, place)
       }
     },
     async *looseTrees() {
       for (const [id, place] of trees) {
-        if (!records.has(groupOf(id))) yield await loadTree(handle!, place)
+        if (!records.has(groupOf(id))) yield await loadTree(files, place)
       }
     },
     async [Symbol.asyncDispose]() {
@@ -243,8 +246,16 @@ export function groupOf(tree: string): GroupId {
   return tree.slice(0, tree.lastIndexOf('/')) as GroupId
 }
 
-async function loadTree(handle: FileHandle, place: FramePlace): Promise<Tree> {
-  const { header, arrays } = await readFrame(handle, place)
+/** What trees are read from. */
+interface TreeFiles {
+  /** The journal. */
+  readonly handle: FileHandle
+  readonly segments: Segments
+}
+
+async function loadTree({ handle, segments }: TreeFiles, place: FramePlace): Promise<Tree> {
+  const bytes = await segments.whole(await readBytes(handle, place))
+  const { header, arrays } = decodeFrame(bytes, place.offset)
   return treeFromFrame({ header: (header as { tree: unknown }).tree, arrays })
 }
 
@@ -268,7 +279,7 @@ async function* readAhead<Item, Read>(
 }
 
 async function loadGroup(
-  handle: FileHandle,
+  files: TreeFiles,
   places: ReadonlyMap<TreeId, FramePlace>,
   record: GroupRecord,
 ): Promise<StoredGroup> {
@@ -276,7 +287,7 @@ async function loadGroup(
   const load = async (id: TreeId): Promise<readonly [TreeId, Tree]> => {
     const place = places.get(id)
     if (!place) throw new Error(`the journal has group ${record.id} but not its tree ${id}`)
-    return [id, await loadTree(handle, place)]
+    return [id, await loadTree(files, place)]
   }
   const trees = new Map(await Promise.all([...ids].map(load)))
   const find = (id: TrajectoryId) => {

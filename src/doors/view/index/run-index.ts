@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { treeOf } from '../../../base/core/ids.ts'
 import type { Tree } from '../../../base/core/tree.ts'
 import { decodeFrame } from '../../../run/store/frame.ts'
@@ -7,9 +8,12 @@ import {
   type FramePlace,
   openToRead,
   type PlacedBytes,
-  readFrame,
+  readBytes,
   readPlaces,
 } from '../../../run/store/read-journal.ts'
+import { readManifest } from '../../../run/store/run-folder.ts'
+import { isPointer, type Pointer } from '../../../run/store/segments/pointer.ts'
+import { type Segments, segmentsOf } from '../../../run/store/segments/segments.ts'
 import { treeFromFrame } from '../../../run/store/tree-frame.ts'
 import type { GroupRow, Progress } from '../answers.ts'
 import { factsOf, type TreeFacts } from './facts.ts'
@@ -34,6 +38,7 @@ export class RunIndex implements AsyncDisposable {
   readonly #rows = new Map<string, GroupRow>()
   #ordered: readonly GroupRow[] | undefined
   #handle: FileHandle | undefined
+  #segments: Promise<Segments> | undefined
   /** Up to where frames were placed, and up to where trees were looked into. */
   #placed = 0
   #looked = 0
@@ -130,7 +135,8 @@ export class RunIndex implements AsyncDisposable {
   async tree(id: string): Promise<Tree | undefined> {
     const place = this.#trees.get(id)
     if (!place || !this.#handle) return undefined
-    const frame = await readFrame(this.#handle, place)
+    const bytes = await this.#whole(await readBytes(this.#handle, place))
+    const frame = decodeFrame(bytes, place.offset)
     const { header, arrays } = frame
     const tree = treeFromFrame({ header: (header as { tree: unknown }).tree, arrays })
     // What is shown of it must not wait until everything before it was looked through.
@@ -142,7 +148,8 @@ export class RunIndex implements AsyncDisposable {
   async *treeFrames(from: number): AsyncGenerator<{ id: string; bytes: Buffer; end: number }> {
     for await (const { place, bytes } of this.#framesFrom(from)) {
       const id = treeIdIn(bytes)
-      if (id !== undefined) yield { id, bytes, end: place.offset + place.size }
+      const end = place.offset + place.size
+      if (id !== undefined) yield { id, bytes: await this.#whole(bytes), end }
     }
   }
 
@@ -155,7 +162,9 @@ export class RunIndex implements AsyncDisposable {
     let lastYield = performance.now()
     for await (const { place, bytes } of this.#framesFrom(this.#looked)) {
       const id = treeIdIn(bytes)
-      if (id !== undefined) this.#see(id, factsOf(decodeFrame(bytes, place.offset)))
+      if (id !== undefined) {
+        this.#see(id, factsOf(decodeFrame(await this.#whole(bytes), place.offset)))
+      }
       this.#looked = place.offset + place.size
       if (signal.aborted) return
       // Yield, so that other requests are answered in between.
@@ -163,6 +172,14 @@ export class RunIndex implements AsyncDisposable {
       await new Promise(resolve => setImmediate(resolve))
       lastYield = performance.now()
     }
+  }
+
+  /** The frame of a tree, from its segment if it lies in one. */
+  async #whole(bytes: Buffer): Promise<Buffer> {
+    if (!isPointer(bytes)) return bytes
+    const folder = dirname(this.path)
+    this.#segments ??= readManifest(folder).then(manifest => segmentsOf(folder, manifest))
+    return await (await this.#segments).whole(bytes)
   }
 
   /** Frames that were placed: what lies behind them, damaged perhaps, is not read. */
@@ -222,6 +239,7 @@ export class RunIndex implements AsyncDisposable {
 
 /** The id of the tree that a frame holds, without reading the rest; nothing if it holds no tree. */
 function treeIdIn(bytes: Buffer): string | undefined {
+  if (isPointer(bytes)) return (decodeFrame(bytes, 0).header as Pointer).id
   const start = headerStart + treeStart.length
   if (bytes.compare(treeStart, 0, treeStart.length, headerStart, start) !== 0) return undefined
   let end = start

@@ -20,20 +20,22 @@ export interface SentDetail {
   readonly scores: readonly ScoreEnd[]
 }
 
+/** Gives the frame of a tree where one points to it. */
+export type WholeFrame = (bytes: Buffer) => Buffer
+
 /** The pieces of a batch; trees are read when they are looked into. */
-export function readMadeBatch({
-  pieces,
-  texts,
-  records,
-  frames,
-}: MadeBatch): readonly { readonly id: number; readonly piece: Piece }[] {
+export function readMadeBatch(
+  { pieces, texts, records, frames }: MadeBatch,
+  whole: WholeFrame = bytes => bytes,
+): readonly { readonly id: number; readonly piece: Piece }[] {
   const memory = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength)
   let [at, text, record] = [0, 0, 0]
   return (JSON.parse(pieces) as readonly SentPiece[]).map(sent => {
     const { id, size, lines, details, group } = sent
     const own = texts.slice(text, text + lines + details + (group?.line ?? 0))
     const written = records.slice(record, record + (group?.record ?? 0))
-    const piece = new ReadPiece(sent, { bytes: memory.subarray(at, at + size), own, written })
+    const bytes = memory.subarray(at, at + size)
+    const piece = new ReadPiece(sent, { bytes, own, written, whole })
     at += size
     text += own.length
     record += written.length
@@ -46,6 +48,7 @@ interface Sent {
   readonly bytes: Buffer
   readonly own: string
   readonly written: string
+  readonly whole: WholeFrame
 }
 
 /** A piece as a batch of its own, to be sent on as it came. */
@@ -65,13 +68,15 @@ class ReadPiece implements Piece {
   readonly group?: MadeGroup
   readonly #sent: SentPiece
   readonly #own: string
+  readonly #whole: WholeFrame
   #trees: readonly MadeTree[] | undefined
   #detail: SentDetail | undefined
 
-  constructor(sent: SentPiece, { bytes, own, written }: Sent) {
+  constructor(sent: SentPiece, { bytes, own, written, whole }: Sent) {
     const { lines, details, group } = sent
     this.#sent = sent
     this.#own = own
+    this.#whole = whole
     this.bytes = bytes
     this.lines = own.slice(0, lines)
     if (group) {
@@ -120,7 +125,11 @@ class ReadPiece implements Piece {
     this.#trees = this.#sent.notes.map(([, offset, size], index) => {
       const bytes = this.bytes.subarray(offset, offset + size)
       const line = `{${lines[index]!.slice(1 + timeLength)}`
-      return new ReadTree(bytes, line, () => this.#read().trees[index]!)
+      return new ReadTree(
+        () => this.#whole(bytes),
+        line,
+        () => this.#read().trees[index]!,
+      )
     })
     return this.#trees
   }
@@ -138,11 +147,11 @@ const nothing: readonly RunEvent[] = []
 class ReadTree implements MadeTree {
   readonly kind = 'tree-end'
   readonly line: string
-  readonly #bytes: Buffer
+  readonly #bytes: () => Buffer
   readonly #detail: () => SentDetail['trees'][number]
   #read: Pick<MadeTree, 'tree' | 'members'> | undefined
 
-  constructor(bytes: Buffer, line: string, detail: () => SentDetail['trees'][number]) {
+  constructor(bytes: () => Buffer, line: string, detail: () => SentDetail['trees'][number]) {
     this.line = line
     this.#bytes = bytes
     this.#detail = detail
@@ -164,7 +173,9 @@ class ReadTree implements MadeTree {
     if (this.#read) return this.#read
     const bytes = this.#bytes
     const { scores, known } = this.#detail()
-    const tree = known ? withFigures(laterTree(known, bytes), known.figures) : treeFromBytes(bytes)
+    const tree = known
+      ? withFigures(laterTree(known, bytes), known.figures)
+      : treeFromBytes(bytes())
     this.#read = { tree, members: scores.map(score => toMember(score, [tree])) }
     return this.#read
   }

@@ -93,4 +93,14 @@ export const running = {
       inCode: 'elsewhere: openCluster(…)',
     },
   ),
+  segments: setting(
+    text,
+    'Where workers of a cluster write large trees, so that only their places pass through the database: a folder that all machines share, or s3://BUCKET/PREFIX',
+    {
+      argument: 'DIR|s3://BUCKET/PREFIX',
+      commands: ['roll', 'eval', 'train', 'rollouts', 'fork'],
+      usedIn: 'run',
+      inCode: 'elsewhere: openCluster(…)',
+    },
+  ),
 } as const

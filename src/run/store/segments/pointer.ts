@@ -1,0 +1,54 @@
+import { checkFrame, encodeFrame } from '../frame.ts'
+import type { TreeCost } from '../journal-index.ts'
+
+/** In place of a tree, a journal may say where its frame lies: in a segment of the machine that made it. */
+export interface Pointer extends TreeCost {
+  readonly kind: 'pointer'
+  /** The name of the segment in the run's storage. */
+  readonly segment: string
+  readonly offset: number
+  readonly size: number
+  /** The checksum that the frame has there. */
+  readonly sum: number
+}
+
+/** How the header of such a frame begins, behind its lengths and checksum. */
+const start = Buffer.from('[{"kind":"pointer",')
+const headerStart = 12
+
+/** Whether a frame points to a tree. */
+export function isPointer(frame: Buffer): boolean {
+  return frame.subarray(headerStart, headerStart + start.length).equals(start)
+}
+
+/** The frame that points to a tree. */
+export function pointerTo(
+  { id, sampled, prompt }: TreeCost,
+  { segment, offset }: { readonly segment: string; readonly offset: number },
+  frame: Buffer,
+): Buffer {
+  const place = { segment, offset, size: frame.length, sum: sumOf(frame) }
+  const pointer: Pointer = { kind: 'pointer', id, sampled, prompt, ...place }
+  return encodeFrame({ header: pointer, arrays: [] })
+}
+
+/** Whether a pointer has the form of one: it may come from a database. */
+export function checkPointer({ id, segment, offset, size, sum }: Pointer): void {
+  const isName = typeof segment === 'string' && nameOfSegment.test(segment)
+  const areNumbers = [offset, size, sum].every(each => Number.isSafeInteger(each) && each >= 0)
+  if (isName && areNumbers && size < mostBytes) return
+  throw new Error(`the place of tree ${id} is none: ${JSON.stringify({ segment, offset, size })}`)
+}
+
+const nameOfSegment = /^[\w-]{1,80}\/[\w-]{1,120}\.frames$/
+const mostBytes = 1 << 30
+
+/** Throws if these bytes are not those of the tree that is pointed to. */
+export function checkPointed({ id, segment, offset, size, sum }: Pointer, frame: Buffer): void {
+  if (frame.length !== size || sumOf(frame) !== sum) {
+    throw new Error(`tree ${id} is not at byte ${offset} of segment ${segment}`)
+  }
+  checkFrame(frame, offset)
+}
+
+const sumOf = (frame: Buffer): number => (frame.length < 8 ? -1 : frame.readUInt32LE(4))
