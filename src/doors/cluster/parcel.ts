@@ -3,7 +3,7 @@ import { deserialize, serialize } from 'node:v8'
 import type { SpentKind } from '../../run/run/budget.ts'
 import type { GroupWork, Piece, Work } from '../../run/run/elsewhere.ts'
 import type { MadeBatch, SentPiece } from '../../run/run/threads/made-batch.ts'
-import { batchOf, readMadeBatch } from '../../run/run/threads/read-batch.ts'
+import { batchOf, type Frames, readMadeBatch } from '../../run/run/threads/read-batch.ts'
 import { decodeFrame, encodeFrame, type FrameArray } from '../../run/store/frame.ts'
 import type { NotedTree } from '../../run/store/journal-index.ts'
 import { isPointer, type Pointer, pointerTo } from '../../run/store/segments/pointer.ts'
@@ -120,14 +120,18 @@ function readPiece(arrays: readonly FrameArray[], storage: RunStorage | undefine
   if (!frames) throw new Error('it has no frames')
   refuseOdd(JSON.parse(pieces), { frames: frames.length, own: own.length, records: records.length })
   const batch = { kind: 'made', pieces, texts: own, records, frames } as const
-  return readMadeBatch(batch, bytes => wholeNow(bytes, storage))[0]!.piece
+  return readMadeBatch(batch, framesIn(storage))[0]!.piece
 }
 
-function wholeNow(bytes: Buffer, storage: RunStorage | undefined): Buffer {
-  if (!isPointer(bytes)) return bytes
-  if (storage) return followNow(storage, decodeFrame(bytes, 0).header as Pointer)
-  throw new Error('a tree lies in a segment, and the run has no --segments')
-}
+/** The frames of trees, from their segments if they lie there. */
+const framesIn = (storage: RunStorage | undefined): Frames => ({
+  isFar: bytes => storage?.isFar === true && isPointer(bytes),
+  whole(bytes) {
+    if (!isPointer(bytes)) return bytes
+    if (storage) return followNow(storage, decodeFrame(bytes, 0).header as Pointer)
+    throw new Error('a tree lies in a segment, and the run has no --segments')
+  },
+})
 
 /** Refuses a piece whose places lead out of what was sent with it. */
 function refuseOdd(

@@ -308,8 +308,9 @@ async function keepTrees(
   unfinished?.forget(attempt)
   for (const [index, tree] of trees.entries()) {
     const isOther = tree.seat !== undefined && context.seats?.has(tree.seat) === true
-    const { line, ends } = sent?.trees[index] ?? {}
-    const known = { ...(line !== undefined && { line }), ...(ends && { ends }) }
+    const { line, ends, isFar } = sent?.trees[index] ?? {}
+    const seen = { ...(line !== undefined && { line }), ...(ends && { ends }) }
+    const known = { ...seen, ...(isFar && { isFar }) }
     listen?.({ kind: 'tree-end', tree, ...(isOther && { isOther }), ...known })
   }
 }

@@ -43,6 +43,8 @@ export interface TreeEnd {
   readonly line?: string
   /** How its trajectories ended, for the same reason. */
   readonly ends?: readonly Pick<Trajectory, 'outcome' | 'usage'>[]
+  /** Set if looking into it means to ask another machine for it, while this process stands still. */
+  readonly isFar?: boolean
 }
 
 /** A group that is complete. */

@@ -20,13 +20,19 @@ export interface SentDetail {
   readonly scores: readonly ScoreEnd[]
 }
 
-/** Gives the frame of a tree where one points to it. */
-export type WholeFrame = (bytes: Buffer) => Buffer
+/** Where the frames of trees are, if a batch only points to them. */
+export interface Frames {
+  /** Whether reading one means to ask another machine. */
+  isFar(bytes: Buffer): boolean
+  whole(bytes: Buffer): Buffer
+}
+
+const here: Frames = { isFar: () => false, whole: bytes => bytes }
 
 /** The pieces of a batch; trees are read when they are looked into. */
 export function readMadeBatch(
   { pieces, texts, records, frames }: MadeBatch,
-  whole: WholeFrame = bytes => bytes,
+  source: Frames = here,
 ): readonly { readonly id: number; readonly piece: Piece }[] {
   const memory = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength)
   let [at, text, record] = [0, 0, 0]
@@ -35,7 +41,7 @@ export function readMadeBatch(
     const own = texts.slice(text, text + lines + details + (group?.line ?? 0))
     const written = records.slice(record, record + (group?.record ?? 0))
     const bytes = memory.subarray(at, at + size)
-    const piece = new ReadPiece(sent, { bytes, own, written, whole })
+    const piece = new ReadPiece(sent, { bytes, own, written, source })
     at += size
     text += own.length
     record += written.length
@@ -48,7 +54,7 @@ interface Sent {
   readonly bytes: Buffer
   readonly own: string
   readonly written: string
-  readonly whole: WholeFrame
+  readonly source: Frames
 }
 
 /** A piece as a batch of its own, to be sent on as it came. */
@@ -68,15 +74,15 @@ class ReadPiece implements Piece {
   readonly group?: MadeGroup
   readonly #sent: SentPiece
   readonly #own: string
-  readonly #whole: WholeFrame
+  readonly #source: Frames
   #trees: readonly MadeTree[] | undefined
   #detail: SentDetail | undefined
 
-  constructor(sent: SentPiece, { bytes, own, written, whole }: Sent) {
+  constructor(sent: SentPiece, { bytes, own, written, source }: Sent) {
     const { lines, details, group } = sent
     this.#sent = sent
     this.#own = own
-    this.#whole = whole
+    this.#source = source
     this.bytes = bytes
     this.lines = own.slice(0, lines)
     if (group) {
@@ -125,11 +131,8 @@ class ReadPiece implements Piece {
     this.#trees = this.#sent.notes.map(([, offset, size], index) => {
       const bytes = this.bytes.subarray(offset, offset + size)
       const line = `{${lines[index]!.slice(1 + timeLength)}`
-      return new ReadTree(
-        () => this.#whole(bytes),
-        line,
-        () => this.#read().trees[index]!,
-      )
+      const place = { bytes, source: this.#source }
+      return new ReadTree(place, line, () => this.#read().trees[index]!)
     })
     return this.#trees
   }
@@ -143,17 +146,29 @@ class ReadPiece implements Piece {
 
 const nothing: readonly RunEvent[] = []
 
+/** A frame of a tree, or one that points to it. */
+interface PlacedFrame {
+  readonly bytes: Buffer
+  readonly source: Frames
+}
+
 /** A tree whose bytes are read once, when something is asked of them. */
 class ReadTree implements MadeTree {
   readonly kind = 'tree-end'
   readonly line: string
+  readonly isFar: boolean
   readonly #bytes: () => Buffer
   readonly #detail: () => SentDetail['trees'][number]
   #read: Pick<MadeTree, 'tree' | 'members'> | undefined
 
-  constructor(bytes: () => Buffer, line: string, detail: () => SentDetail['trees'][number]) {
+  constructor(
+    { bytes, source }: PlacedFrame,
+    line: string,
+    detail: () => SentDetail['trees'][number],
+  ) {
     this.line = line
-    this.#bytes = bytes
+    this.isFar = source.isFar(bytes)
+    this.#bytes = () => source.whole(bytes)
     this.#detail = detail
   }
 

@@ -13,6 +13,7 @@ const patience = 60_000
 export function openBucket(address: string): RunStorage {
   const bucket = new Bucket(address)
   return {
+    isFar: true,
     write: name => new BucketSegment(bucket, name),
     read: (segment, offset, size) => bucket.get(segment, offset, size),
     readNow: (segment, offset, size) => bucket.getNow(segment, offset, size),

@@ -11,6 +11,7 @@ const together = 16
 /** Segments in a folder, each a journal by itself. */
 export function openFolder(folder: string): RunStorage {
   return {
+    isFar: false,
     write: name => new FolderSegment(folder, `${name}.frames`),
     async read(segment, offset, size) {
       const handle = await open(join(folder, segment))

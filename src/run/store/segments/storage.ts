@@ -5,6 +5,8 @@ import { checkPointed, checkPointer, type Pointer } from './pointer.ts'
 
 /** Where segments of journals lie: a folder that all machines share, or a bucket. */
 export interface RunStorage {
+  /** Whether reading means to ask another machine over a network. */
+  readonly isFar: boolean
   /** Opens a segment of its own for one writer. */
   write(name: string): SegmentWriter
   /** Reads a part of a segment. */

@@ -1,5 +1,5 @@
 import type { Tree } from '../../../base/core/tree.ts'
-import type { Listen, RunEvent, Together, Warned } from '../events.ts'
+import type { Listen, RunEvent, Together, TreeEnd, Warned } from '../events.ts'
 import { heldBySlow, lostShares } from './ahead.ts'
 import { noLogprobs, untemperedLogprobs } from './basis.ts'
 import { learnedByHeart } from './by-heart.ts'
@@ -48,19 +48,21 @@ export function makeSentinels(context: SentinelContext, warn: (warning: Warned) 
   const raise = (sentinel: string, alarm: Alarm | undefined): void => {
     if (alarm) warn({ kind: 'warning', sentinel, ...alarm })
   }
-  const isSeen = makeGlances()
+  const glances = { near: makeGlances(near), far: makeGlances(far) }
+  const isSeen = ({ isFar }: Pick<TreeEnd, 'isFar'>): boolean =>
+    isFar ? glances.far() : glances.near()
   const seeTree = (tree: Tree): void => {
     for (const each of sentinels) raise(each.name, each.seeTree?.(tree))
   }
   const together = (events: Together): void => {
     if (events.kind !== 'trees-end') return
     for (let index = 0; index < events.count; index++) {
-      if (isSeen()) seeTree(events.trees[index]!.tree)
+      if (isSeen(events.trees[index]!)) seeTree(events.trees[index]!.tree)
     }
   }
   const listen = (event: RunEvent): void => {
     if (event.kind === 'tree-end') {
-      if (!event.isOther && isSeen()) seeTree(event.tree)
+      if (!event.isOther && isSeen(event)) seeTree(event.tree)
     } else if (event.kind === 'group-end') {
       for (const each of sentinels) raise(each.name, each.seeGroup?.(event.group))
     } else if (event.kind === 'step-end') {
@@ -72,19 +74,27 @@ export function makeSentinels(context: SentinelContext, warn: (warning: Warned) 
   return Object.assign(listen, { together })
 }
 
-/** The first trees are all checked, and later only this many per second, as a sample. */
-const [firstTrees, treesPerSecond] = [256, 64]
+/** So many trees are all checked at first, and later only so many in so many seconds, as a sample. */
+interface Glances {
+  readonly first: number
+  readonly later: number
+  readonly seconds: number
+}
+
+const near: Glances = { first: 256, later: 64, seconds: 1 }
+/** This process stands still while such a tree is fetched. */
+const far: Glances = { first: 1, later: 1, seconds: 10 }
 
 /** Whether to check the next tree: if thousands end per second, checking each would slow the run. */
-function makeGlances(): () => boolean {
+function makeGlances({ first, later, seconds }: Glances): () => boolean {
   let seen = 0
   let since = performance.now()
   return () => {
     const now = performance.now()
-    if (seen >= firstTrees && now - since > 1000) {
-      seen = firstTrees - treesPerSecond
+    if (seen >= first && now - since > seconds * 1000) {
+      seen = first - later
       since = now
     }
-    return seen++ < firstTrees
+    return seen++ < first
   }
 }
