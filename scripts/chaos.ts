@@ -1,5 +1,6 @@
-// Disturbs runs: `npm run chaos -- [--kills N] [--seed N] [--cluster [--rollouts N]]`. Kills at random moments, faults of the
-// server, a full disk; each run is resumed to its end and compared with an undisturbed one.
+// Disturbs runs: `npm run chaos -- [kills|faults|disk|others|outage …] [--kills N] [--seed N] [--cluster [--rollouts N]]`.
+// Kills at random moments, faults of the server, a full disk, a server that is away; each run is resumed to its end and
+// compared with an undisturbed one.
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +11,8 @@ import { type Disturbance, openTrial, rollKilled } from '../test/end-to-end/chao
 import { espalier, program, start } from '../test/end-to-end/cli.ts'
 import type { Fault } from '../test/servers/serving.ts'
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     kills: { type: 'string', default: '50' },
     seed: { type: 'string', default: '1' },
@@ -165,6 +167,44 @@ async function readers(plain: Disturbance): Promise<void> {
   )
 }
 
+/** A server that is away for a while, for longer than `--outage`, and one that says that it is loading. */
+async function outage(): Promise<void> {
+  const trial = { seed, tasks: 30, group: 4, latency: 20 }
+  await using plain = await openTrial(trial)
+  await espalier(...plain.words)
+  const rows = await plain.rows()
+  for (const { about, limit, isStopped } of [
+    { about: 'away for 3 s', limit: '60', isStopped: false },
+    { about: 'away for longer than --outage 1', limit: '1', isStopped: true },
+  ]) {
+    await using trying = await openTrial({ ...trial, words: ['--outage', limit] })
+    const { finished } = start(trying.words)
+    await trying.reached(40)
+    await trying.leave()
+    if (isStopped) await finished
+    else await wait(3000)
+    await trying.comeBack()
+    const first = await finished
+    const last = isStopped ? await espalier('resume', trying.run) : first
+    const again = trying.generations() - plain.generations()
+    check(
+      first.code === Number(isStopped) && last.code === 0 && first.stderr.includes('is away since'),
+      `${about}: ${isStopped ? 'the run stopped with exit 1 and was resumed' : 'the run waited'}, and said so`,
+    )
+    check(
+      (await trying.rows()) === rows && again <= 8,
+      `its rows are those of the undisturbed run, ${again} samples drawn again`,
+    )
+  }
+  const fault = (index: number) => (index >= 40 && index < 46 ? 'unavailable' : undefined)
+  await using loading = await openTrial({ ...trial, fault })
+  const { code, stderr } = await espalier(...loading.words)
+  check(
+    code === 0 && stderr.includes('is back after') && (await loading.rows()) === rows,
+    'status 503 for a while is an absence too: no attempt failed',
+  )
+}
+
 /** Four workers, killed in turn with their coordinator, over a database that restarts. */
 async function cluster(): Promise<void> {
   const { disturbances, openShop, openTestServer, rollDisturbed, rollWords, rowsOf } = await import(
@@ -190,12 +230,17 @@ async function cluster(): Promise<void> {
   if (many.code !== 0) console.log(many.stderr)
 }
 
+const parts = { kills: kill, faults, disk: fullDisk, others, outage } as const
+const strange = positionals.find(name => !Object.hasOwn(parts, name))
+if (strange !== undefined) {
+  console.error(`There is no trial "${strange}". Known: ${Object.keys(parts).join(', ')}.`)
+  process.exit(2)
+}
 if (values.cluster) await cluster()
 else {
-  await kill()
-  await faults()
-  await fullDisk()
-  await others()
+  for (const [name, part] of Object.entries(parts)) {
+    if (positionals.length === 0 || positionals.includes(name)) await part()
+  }
 }
 console.log(failures === 0 ? 'nothing was lost, nothing was doubled' : `${failures} FAILED`)
 process.exit(failures === 0 ? 0 : 1)

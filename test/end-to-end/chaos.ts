@@ -55,6 +55,9 @@ export interface Disturbance extends AsyncDisposable {
   generations(): number
   /** Resolves when it was asked for so many. */
   reached(generations: number): Promise<void>
+  /** Takes the server away in the middle of what it does, and starts it again at its address. */
+  leave(): Promise<void>
+  comeBack(): Promise<void>
   /** The rows of the run as they are exported. */
   rows(run?: string): Promise<string>
 }
@@ -62,15 +65,18 @@ export interface Disturbance extends AsyncDisposable {
 /** Opens a server and a task file for a trial. */
 export async function openTrial(trial: Trial): Promise<Disturbance> {
   const generations = new Counter()
-  const server = await openSglangServer({
-    answer: asked => {
-      generations.raise()
-      return answer(asked)
-    },
-    latency: trial.latency,
-    remember: false,
-    ...(trial.fault && { fault: trial.fault }),
-  })
+  const serve = (port?: number) =>
+    openSglangServer({
+      answer: asked => {
+        generations.raise()
+        return answer(asked)
+      },
+      latency: trial.latency,
+      remember: false,
+      ...(trial.fault && { fault: trial.fault }),
+      ...(port !== undefined && { port }),
+    })
+  let server = await serve()
   const folder = scratch()
   const tasks = join(folder, 'tasks.jsonl')
   const lines = Array.from({ length: trial.tasks }, (_, index) =>
@@ -97,6 +103,10 @@ export async function openTrial(trial: Trial): Promise<Disturbance> {
     words,
     generations: () => generations.value,
     reached: count => generations.reached(count),
+    leave: () => server.close(),
+    async comeBack() {
+      server = await serve(Number(new URL(server.url).port))
+    },
     async rows(from = run) {
       const out = join(folder, 'rows.jsonl')
       const { code, stderr } = await espalier('export', from, '--to', 'jsonl', '--out', out)
