@@ -29,7 +29,9 @@ What a trainer cannot do exactly is refused by the export, and the table says so
   --key KEY       the key that those servers ask for
   --record FILE   writes what they answered as JSON lines, in the form of test/fixtures/servers
   --sources DIR   checkouts whose own files read the exports, where packages are not enough
-  --only NAMES    exports, embedded, trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
+  --smollm2 DIR   a folder of a pretrained model, for real-model (without it: small ones of every family)
+  --only NAMES    exports, embedded, real-model (adapters and exports of pretrained models inside,
+                    through transformers and PEFT), trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
                     Tinker SDK drives our test server), skyrl-server (we drive SkyRL's own), tuft,
                     twinkle, by commas
   --json          one JSON object per comparison`
@@ -61,6 +63,7 @@ const { values } = parseArgs({
     rllm: { type: 'string' },
     openenv: { type: 'string' },
     sources: { type: 'string' },
+    smollm2: { type: 'string' },
     tuft: { type: 'string' },
     twinkle: { type: 'string' },
     key: { type: 'string', default: 'tml-espalier' },
@@ -77,7 +80,16 @@ if (values.help) {
 const only = values.only?.split(',')
 /** Checks that need none of the other trainers. */
 const driven = ['tuft', 'twinkle'] as const
-const ownChecks = ['embedded', 'gpu', 'openenv', 'sdk', 'skyrl-server', 'exports', ...driven]
+const ownChecks = [
+  'embedded',
+  'real-model',
+  'gpu',
+  'openenv',
+  'sdk',
+  'skyrl-server',
+  'exports',
+  ...driven,
+]
 const found: Comparison[] = []
 
 function tell(comparison: Comparison): void {
@@ -219,6 +231,13 @@ function checkGpu(): void {
   }
 }
 
+/** Adapters and exports of pretrained models inside, through transformers and PEFT. */
+function checkRealModel(): void {
+  const script = 'test/python/trainers/real-model.ts'
+  const words = [values.python, ...(values.smollm2 ? [values.smollm2] : [])]
+  checkPromises('real-model', process.execPath, ['--import', 'tsx', script, ...words])
+}
+
 /** Tinker's API from both sides: the official SDK against our server, our driver against SkyRL's. */
 function checkTinker(name: 'sdk' | 'skyrl-server'): void {
   const script = `test/python/trainers/tinker-${name}.ts`
@@ -247,6 +266,7 @@ async function compareOpenEnv(): Promise<void> {
 const wants = (name: string): boolean => !only || only.includes(name)
 if (wants('openenv')) await attempt('openenv', compareOpenEnv)
 if (wants('embedded')) await attempt('embedded', compareEmbedded)
+if (wants('real-model')) await attempt('real-model', checkRealModel)
 if (wants('tensorboard')) await attempt('tensorboard', readCurves)
 if (wants('gpu')) await attempt('gpu', checkGpu)
 if (wants('sdk')) await attempt('sdk', () => checkTinker('sdk'))

@@ -79,7 +79,10 @@ export function checkCompanion(name: string): void {
 }
 
 /** Weights are on the disk itself before anything says that they are there. */
-export function writeSynced(path: string, content: string | Uint8Array): Promise<void> {
+export function writeSynced(
+  path: string,
+  content: string | Uint8Array | Iterable<Uint8Array>,
+): Promise<void> {
   return writeWhole(path, content, { isSynced: true })
 }
 

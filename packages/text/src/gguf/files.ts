@@ -55,6 +55,29 @@ export function ggufModelFiles(header: GgufHeader): ReadonlyMap<string, string> 
   ])
 }
 
+/** The name that GGUF files give to a tokenizer's way of cutting texts; undefined if they have none for it. */
+export function ggufCutOf(tokenizer: {
+  readonly pre_tokenizer?: unknown
+  readonly normalizer?: unknown
+}): string | undefined {
+  const { pre_tokenizer: cutter, normalizer } = tokenizer
+  const { pretokenizers = [cutter] } = (cutter ?? {}) as { pretokenizers?: readonly unknown[] }
+  const { type = undefined } = (normalizer ?? {}) as { type?: unknown }
+  const wanted = likeness(pretokenizers)
+  return Object.keys(cuts).find(name => {
+    return likeness(pieces(cuts[name]!)) === wanted && cuts[name]!.normalizer === type
+  })
+}
+
+/** What of pieces changes ids: where their offsets begin does not, nor in which order they are described. */
+function likeness(list: readonly unknown[]): string {
+  return JSON.stringify(list, (key, value: unknown) => {
+    if (key === 'trim_offsets') return undefined
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+  })
+}
+
 function textsOf({ path, facts }: GgufHeader, key: string): readonly string[] {
   const list = facts.get(key) ?? []
   if (Array.isArray(list) && list.every(each => typeof each === 'string')) return list as string[]

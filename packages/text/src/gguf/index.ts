@@ -1,4 +1,4 @@
-export { ggufModelFiles } from './files.ts'
+export { ggufCutOf, ggufModelFiles } from './files.ts'
 export {
   type Fact,
   type GgufHeader,

@@ -10,14 +10,16 @@ export function draftOf(path: string): string {
 /** Writes a file so that readers see the old or the new one; a link at its place is replaced, not followed. */
 export async function writeWhole(
   path: string,
-  content: string | Uint8Array,
+  content: string | Uint8Array | Iterable<Uint8Array>,
   { isSynced = false }: { readonly isSynced?: boolean } = {},
 ): Promise<void> {
   const draft = draftOf(path)
   try {
     const file = await open(draft, 'wx')
     try {
-      await file.writeFile(content)
+      const pieces =
+        typeof content === 'string' || content instanceof Uint8Array ? [content] : content
+      for (const piece of pieces) await file.writeFile(piece)
       if (isSynced) await file.sync()
     } finally {
       await file.close()

@@ -17,7 +17,7 @@ export interface GgufConfig {
   readonly sliding_window: number | null
   readonly tie_word_embeddings: boolean
   readonly attention_bias: boolean
-  readonly mlp_bias: false
+  readonly mlp_bias: boolean
   readonly hidden_act: 'silu'
 }
 
@@ -68,7 +68,7 @@ export function ggufConfig(header: GgufHeader, factors?: Float32Array): GgufConf
     sliding_window: number('attention.sliding_window', 0) || null,
     tie_word_embeddings: !names.has('output.weight'),
     attention_bias: type !== 'qwen2' && names.has('blk.0.attn_q.bias'),
-    mlp_bias: false,
+    mlp_bias: names.has('blk.0.ffn_gate.bias'),
     hidden_act: 'silu',
   }
 }

@@ -5,9 +5,11 @@ import {
   readGgufHeader,
   type StoredTensor,
 } from '@espalier/text/gguf'
+import { toHalf } from '../exported/numbers.ts'
 import type { TensorFacts, WeightsFile } from '../weights-file.ts'
 import { type BlockType, blockTypes, otherTypes } from './blocks.ts'
 import { type GgufConfig, ggufConfig } from './config.ts'
+import { layerNames, otherNames } from './names.ts'
 
 /** A model in a GGUF file, as a Hugging Face folder would have it. */
 export interface GgufModel extends Disposable {
@@ -102,17 +104,8 @@ function openWeights(header: GgufHeader, config: GgufConfig): WeightsFile {
 function narrow(floats: Float32Array, type: 'f16' | 'bf16', target: Uint16Array): void {
   const words = new Uint32Array(floats.buffer)
   for (let at = 0; at < target.length; at++) {
-    target[at] = type === 'bf16' ? words[at]! >>> 16 : toHalf(floats[at]!, words[at]!)
+    target[at] = type === 'bf16' ? words[at]! >>> 16 : toHalf(words[at]!)
   }
-}
-
-/** A half that is already one. */
-function toHalf(value: number, word: number): number {
-  const sign = (word >>> 16) & 0x8000
-  const size = Math.abs(value)
-  // Below the smallest normal half, numbers are multiples of 2^-24.
-  if (size < 2 ** -14) return sign | (size * 2 ** 24)
-  return sign | (((word >>> 13) & 0x3ffff) - (112 << 10))
 }
 
 function check(
@@ -186,27 +179,6 @@ function readStored(
   const numbers = isWhole ? target : new Float32Array(count * block.numbers)
   block.unpack(bytes, numbers)
   if (!isWhole) target.set(numbers.subarray(skipped, skipped + target.length))
-}
-
-/** Names of a layer's tensors, as GGUF has them and as Hugging Face does. */
-const layerNames: Readonly<Record<string, string>> = {
-  attn_norm: 'input_layernorm',
-  ffn_norm: 'post_attention_layernorm',
-  attn_q: 'self_attn.q_proj',
-  attn_k: 'self_attn.k_proj',
-  attn_v: 'self_attn.v_proj',
-  attn_output: 'self_attn.o_proj',
-  attn_q_norm: 'self_attn.q_norm',
-  attn_k_norm: 'self_attn.k_norm',
-  ffn_gate: 'mlp.gate_proj',
-  ffn_up: 'mlp.up_proj',
-  ffn_down: 'mlp.down_proj',
-}
-
-const otherNames: Readonly<Record<string, string>> = {
-  'token_embd.weight': 'model.embed_tokens.weight',
-  'output_norm.weight': 'model.norm.weight',
-  'output.weight': 'lm_head.weight',
 }
 
 function nameOf(stored: string): string | undefined {

@@ -1,223 +1,168 @@
-import { fromBytes } from '@espalier/text/tokenizers'
-import type { Checkpoint } from '../checkpoint.ts'
-import type { ModelShape } from '../shape.ts'
-import type { Tensor } from '../tensor.ts'
+import { bytesOf, q8Block } from '../exported/numbers.ts'
+import type { ExportedModel } from '../exported/open-exported.ts'
+import { countOf, tensorPieces } from '../exported/write-folder.ts'
+import type { WeightsFile } from '../weights-file.ts'
+import { architectureOf, modelFacts, positionFactors } from './model-facts.ts'
+import { layerNames, otherNames } from './names.ts'
+import { tokenizerFacts } from './tokenizer-facts.ts'
 
-/** Types of values in a GGUF file, by their number in the format. */
-const types = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9 } as const
+/** Types of numbers that a GGUF file may have, by their number in the format; whole floats stay beside all of them. */
+export const ggufTypes = { f32: 0, f16: 1, q8_0: 8 } as const
 
-/** Kinds of tokens, by their number in the format. */
-const tokenKinds = { normal: 1, control: 3, userDefined: 4 } as const
+export type GgufType = keyof typeof ggufTypes
+
+/** Types of facts in a GGUF file, by their number in the format. */
+const factTypes = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9 } as const
+
+/** A fact of a GGUF file. */
+export type Fact = readonly [
+  key: string,
+  type: 'u32' | 'f32' | 'bool' | 'string' | 'strings' | 'integers',
+  value: unknown,
+]
 
 /** Where each tensor begins: at a multiple of so many bytes. */
 const alignment = 32
 
-/** Names of tensors, as Hugging Face has them and as GGUF does; `N` is a layer's number. */
-const names: readonly (readonly [RegExp, string])[] = [
-  [/^model\.embed_tokens\.weight$/, 'token_embd.weight'],
-  [/^model\.norm\.weight$/, 'output_norm.weight'],
-  [/^model\.layers\.(\d+)\.input_layernorm\.weight$/, 'blk.$1.attn_norm.weight'],
-  [/^model\.layers\.(\d+)\.post_attention_layernorm\.weight$/, 'blk.$1.ffn_norm.weight'],
-  [/^model\.layers\.(\d+)\.self_attn\.([qkv])_proj\.weight$/, 'blk.$1.attn_$2.weight'],
-  [/^model\.layers\.(\d+)\.self_attn\.o_proj\.weight$/, 'blk.$1.attn_output.weight'],
-  [/^model\.layers\.(\d+)\.mlp\.(gate|up|down)_proj\.weight$/, 'blk.$1.ffn_$2.weight'],
-]
+/** A tensor as it lies in the file. */
+interface Stored {
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly type: GgufType
+  readonly pieces: () => Iterable<Uint8Array>
+}
 
-/**
- * An embedded model as a GGUF file, which llama.cpp and Ollama run. Its words become tokens that match
- * anywhere, so a server may tokenize unknown words of a text differently than we do; for the same
- * ids it computes the same.
- */
-export function writeGguf({ shape, tensors, files }: Checkpoint, name: string): Uint8Array {
-  const writer = openWriter()
-  const stored = tensors.map(tensor => toStored(tensor, shape))
-  const facts = [...modelFacts(shape, name), ...tokenizerFacts(files)]
-  writer.bytes(Buffer.from('GGUF'))
-  writer.u32(3)
-  writer.u64(stored.length)
-  writer.u64(facts.length)
-  for (const [key, type, value] of facts) {
-    writer.string(key)
-    writer.typed(type, value)
+/** A model as a GGUF file, which llama.cpp and Ollama run, piece by piece. */
+export function* ggufOf(model: ExportedModel, type: GgufType): Iterable<Uint8Array> {
+  const stored = storedOf(model, type)
+  const facts: readonly Fact[] = [
+    ...modelFacts(model),
+    ['general.alignment', 'u32', alignment],
+    ['general.file_type', 'u32', { f32: 0, f16: 1, q8_0: 7 }[type]],
+    ...tokenizerFacts(model.files, model.shape.vocabulary),
+  ]
+  const head = Buffer.concat([...header(facts, stored)])
+  yield Buffer.concat([head, padding(head.length)])
+  for (const tensor of stored) {
+    yield* tensor.pieces()
+    yield padding(bytesOf(countOf(tensor.shape), tensor.type))
   }
+}
+
+function padding(length: number): Buffer {
+  return Buffer.alloc((alignment - (length % alignment)) % alignment)
+}
+
+function* header(facts: readonly Fact[], stored: readonly Stored[]): Iterable<Buffer> {
+  yield Buffer.from('GGUF')
+  yield u32(3)
+  yield u64(stored.length)
+  yield u64(facts.length)
+  for (const fact of facts) yield* factBytes(fact)
   let offset = 0
-  for (const { name: key, shape: sizes, data } of stored) {
-    writer.string(key)
-    writer.u32(sizes.length)
-    for (const size of [...sizes].reverse()) writer.u64(size)
-    // Type 0: 32-bit floats.
-    writer.u32(0)
-    writer.u64(offset)
-    offset = aligned(offset + data.byteLength)
+  for (const { name, shape, type } of stored) {
+    yield text(name)
+    yield u32(shape.length)
+    for (const side of [...shape].reverse()) yield u64(side)
+    yield u32(ggufTypes[type])
+    yield u64(offset)
+    offset += Math.ceil(bytesOf(countOf(shape), type) / alignment) * alignment
   }
-  for (const { data } of stored) {
-    writer.pad(alignment)
-    writer.bytes(Buffer.from(data.buffer, data.byteOffset, data.byteLength))
-  }
-  return writer.result()
 }
 
-function aligned(offset: number): number {
-  return Math.ceil(offset / alignment) * alignment
+function storedOf({ shape, weights, config }: ExportedModel, type: GgufType): readonly Stored[] {
+  const isTurned = architectureOf(config) === 'llama'
+  const { headSize } = shape.family!
+  const tied = shape.family!.isTied ? 'lm_head.weight' : undefined
+  const names = [...weights.tensors.keys()].filter(
+    name => name !== tied && !name.endsWith('inv_freq'),
+  )
+  const stored = names.map((name): Stored => {
+    const { shape: sizes } = weights.tensors.get(name)!
+    const file =
+      isTurned && /\.self_attn\.[qk]_proj\./.test(name) ? turned(weights, headSize) : weights
+    const own = typeOf(sizes, type)
+    const pieces = () => tensorPieces(file, name, own)
+    return { name: storedName(name), shape: sizes, type: own, pieces }
+  })
+  const factors = positionFactors({ shape, config })
+  if (!factors) return stored
+  const pieces = () => [new Uint8Array(factors.buffer)]
+  return [{ name: 'rope_freqs.weight', shape: [factors.length], type: 'f32', pieces }, ...stored]
 }
 
-function toStored({ name, shape: sizes, data }: Tensor, shape: ModelShape): Tensor {
-  const found = names.find(([pattern]) => pattern.test(name))
-  if (!found) throw new Error(`The tensor ${name} has no name in a GGUF file.`)
-  const isRotated = /\.self_attn\.[qk]_proj\.weight$/.test(name)
-  return {
-    name: name.replace(found[0], found[1]),
-    shape: sizes,
-    data: isRotated ? interleaved(data, shape) : data,
-  }
+/** Norms and biases stay whole; rows without whole blocks become halves. */
+function typeOf(shape: readonly number[], wanted: GgufType): GgufType {
+  if (shape.length === 1) return 'f32'
+  return wanted === 'q8_0' && shape.at(-1)! % q8Block.numbers !== 0 ? 'f16' : wanted
+}
+
+/** The names of the file's tensors by those of a folder. */
+const storedNames: ReadonlyMap<string, string> = new Map(
+  Object.entries(layerNames).map(([stored, name]) => [name, stored]),
+)
+
+function storedName(name: string): string {
+  const whole = Object.entries(otherNames).find(([, folder]) => folder === name)?.[0]
+  if (whole !== undefined) return whole
+  const [, layer, part, kind] = /^model\.layers\.(\d+)\.(.+)\.(weight|bias)$/.exec(name) ?? []
+  const stored = part === undefined ? undefined : storedNames.get(part)
+  if (stored === undefined) throw new Error(`The tensor ${name} has no name in a GGUF file.`)
+  return `blk.${layer}.${stored}.${kind}`
 }
 
 /** Hugging Face rotates the halves of a head, GGUF's llama rotates neighbours: rows change places. */
-function interleaved(data: Float32Array, { width, heads }: ModelShape): Float32Array {
-  const size = width / heads
-  const rows = new Float32Array(data.length)
-  for (let row = 0; row < width; row++) {
-    const within = row % size
-    const half = within < size / 2 ? 0 : 1
-    const place = row - within + 2 * (within - (half * size) / 2) + half
-    rows.set(data.subarray(row * width, (row + 1) * width), place * width)
-  }
-  return rows
-}
-
-type Fact = readonly [key: string, type: keyof typeof types | ListType, value: unknown]
-type ListType = 'strings' | 'integers'
-
-function modelFacts(shape: ModelShape, name: string): readonly Fact[] {
-  return [
-    ['general.architecture', 'string', 'llama'],
-    ['general.name', 'string', name],
-    ['general.alignment', 'u32', alignment],
-    ['llama.vocab_size', 'u32', shape.vocabulary],
-    ['llama.context_length', 'u32', shape.context],
-    ['llama.embedding_length', 'u32', shape.width],
-    ['llama.block_count', 'u32', shape.layers],
-    ['llama.feed_forward_length', 'u32', shape.hidden],
-    ['llama.attention.head_count', 'u32', shape.heads],
-    ['llama.attention.head_count_kv', 'u32', shape.heads],
-    ['llama.attention.layer_norm_rms_epsilon', 'f32', 1e-6],
-    ['llama.rope.dimension_count', 'u32', shape.width / shape.heads],
-    ['llama.rope.freq_base', 'f32', 10_000],
-  ]
-}
-
-/** What the tokenizer's file says, as far as it matters here. */
-interface TokenizerFile {
-  readonly model: { readonly vocab: Readonly<Record<string, number>> }
-  readonly added_tokens: readonly { readonly id: number; readonly content: string }[]
-}
-
-function tokenizerFacts(files: Checkpoint['files']): readonly Fact[] {
-  const read = (name: string): string => {
-    const bytes = files.get(name)
-    if (!bytes) throw new Error(`The model folder has no ${name}, which a GGUF file needs.`)
-    return Buffer.from(bytes).toString('utf8')
-  }
-  const { model, added_tokens: added } = JSON.parse(read('tokenizer.json')) as TokenizerFile
-  const tokens: string[] = []
-  for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token
-  for (const { id, content } of added) tokens[id] = content
-  const controls = new Set(added.map(({ id }) => id))
-  const kinds = tokens.map((token, id) => {
-    if (controls.has(id)) return tokenKinds.control
-    return byteOf(token) === undefined ? tokenKinds.userDefined : tokenKinds.normal
-  })
-  const words = new Set(tokens)
-  const end = tokens.indexOf(
-    (JSON.parse(read('tokenizer_config.json')) as { eos_token: string }).eos_token,
-  )
-  return [
-    // Bytes in GPT-2's alphabet without merges: words are matched as whole tokens.
-    ['tokenizer.ggml.model', 'string', 'gpt2'],
-    ['tokenizer.ggml.pre', 'string', 'gpt-2'],
-    ['tokenizer.ggml.tokens', 'strings', tokens.map(token => nameOf(token, words))],
-    ['tokenizer.ggml.merges', 'strings', []],
-    ['tokenizer.ggml.token_type', 'integers', kinds],
-    ['tokenizer.ggml.bos_token_id', 'u32', end],
-    ['tokenizer.ggml.eos_token_id', 'u32', end],
-    ['tokenizer.ggml.add_bos_token', 'bool', false],
-    ['tokenizer.ggml.add_eos_token', 'bool', false],
-    ['tokenizer.ggml.add_space_prefix', 'bool', false],
-    ['tokenizer.chat_template', 'string', read('chat_template.jinja')],
-  ]
-}
-
-/** The byte that a token such as `<0x20>` stands for. */
-function byteOf(token: string): number | undefined {
-  const found = /^<0x([0-9A-F]{2})>$/.exec(token)
-  return found ? Number.parseInt(found[1]!, 16) : undefined
-}
-
-/** A token's name in the file. Names must be unique, so a byte that is also a word keeps its `<0x…>` name. */
-function nameOf(token: string, words: ReadonlySet<string>): string {
-  const byte = byteOf(token)
-  if (byte === undefined) return token
-  const character = fromBytes(Uint8Array.of(byte))
-  return words.has(character) ? token : character
-}
-
-/** Collects a file piece by piece. */
-function openWriter() {
-  const pieces: Buffer[] = []
-  let length = 0
-  const bytes = (piece: Buffer): void => {
-    pieces.push(piece)
-    length += piece.length
-  }
-  const u32 = (value: number): void => {
-    const piece = Buffer.alloc(4)
-    piece.writeUInt32LE(value)
-    bytes(piece)
-  }
-  const u64 = (value: number): void => {
-    const piece = Buffer.alloc(8)
-    piece.writeBigUInt64LE(BigInt(value))
-    bytes(piece)
-  }
-  const string = (text: string): void => {
-    const piece = Buffer.from(text, 'utf8')
-    u64(piece.length)
-    bytes(piece)
-  }
-  const f32 = (value: number): void => {
-    const piece = Buffer.alloc(4)
-    piece.writeFloatLE(value)
-    bytes(piece)
-  }
-  const scalars = {
-    u32,
-    i32: u32,
-    f32,
-    bool: (value: boolean) => bytes(Buffer.of(Number(value))),
-    string,
-  } as const
-  const lists = { strings: 'string', integers: 'i32' } as const
+function turned(weights: WeightsFile, size: number): WeightsFile {
   return {
-    bytes,
-    u32,
-    u64,
-    string,
-    typed(type: Fact[1], value: unknown): void {
-      const of = type in lists ? lists[type as ListType] : undefined
-      if (of) {
-        const list = value as readonly never[]
-        u32(types.array)
-        u32(types[of])
-        u64(list.length)
-        for (const each of list) scalars[of](each)
-      } else {
-        u32(types[type as keyof typeof types])
-        scalars[type as keyof typeof scalars](value as never)
+    ...weights,
+    read(name, from, target) {
+      const { shape } = weights.tensors.get(name)!
+      const width = shape.length === 1 ? 1 : shape.at(-1)!
+      for (let done = 0; done < target.length; done += width) {
+        const row = (from + done) / width
+        const within = row % size
+        const old = row - within + (within >> 1) + (within % 2) * (size / 2)
+        weights.read(name, old * width, target.subarray(done, done + width))
       }
     },
-    pad(to: number): void {
-      bytes(Buffer.alloc((to - (length % to)) % to))
-    },
-    result: () => Buffer.concat(pieces),
   }
+}
+
+function u32(value: number): Buffer {
+  const piece = Buffer.alloc(4)
+  piece.writeUInt32LE(value)
+  return piece
+}
+
+function u64(value: number): Buffer {
+  const piece = Buffer.alloc(8)
+  piece.writeBigUInt64LE(BigInt(value))
+  return piece
+}
+
+function f32(value: number): Buffer {
+  const piece = Buffer.alloc(4)
+  piece.writeFloatLE(value)
+  return piece
+}
+
+function text(value: string): Buffer {
+  const bytes = Buffer.from(value, 'utf8')
+  return Buffer.concat([u64(bytes.length), bytes])
+}
+
+function* factBytes([key, type, value]: Fact): Iterable<Buffer> {
+  yield text(key)
+  if (type === 'strings' || type === 'integers') {
+    const list = value as readonly (string | number)[]
+    yield u32(factTypes.array)
+    yield u32(type === 'strings' ? factTypes.string : factTypes.i32)
+    yield u64(list.length)
+    for (const each of list) yield typeof each === 'string' ? text(each) : u32(each)
+    return
+  }
+  yield u32(factTypes[type])
+  if (type === 'string') yield text(value as string)
+  else if (type === 'bool') yield Buffer.of(Number(value))
+  else yield type === 'f32' ? f32(value as number) : u32(value as number)
 }
