@@ -32,9 +32,15 @@ offer({
       leadsTo: 'weights inside',
       async open(place, { weights }) {
         const { openEmbedded } = await import('./learn/model/embedded.ts')
-        if (!place.startsWith('hf:')) return await openEmbedded(place === '' ? undefined : place)
+        const open = async (folder: string | undefined) => {
+          const { device, tell } = weights ?? {}
+          const policy = await openEmbedded(folder, device && { device })
+          if (device !== undefined && device !== 'cpu') tell?.(`device  ${policy.model.device}`)
+          return policy
+        }
+        if (!place.startsWith('hf:')) return await open(place === '' ? undefined : place)
         const { findHubWeights } = await import('./run/settings/hub/find-weights.ts')
-        return await openEmbedded(await findHubWeights(place.slice('hf:'.length), weights))
+        return await open(await findHubWeights(place.slice('hf:'.length), weights))
       },
     },
   },

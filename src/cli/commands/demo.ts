@@ -32,7 +32,7 @@ export const demoCommand: Command = {
   ],
   settings: [
     ...['seed', 'steps', 'strategy', 'leaves', 'learningRate', 'oracleBonus'],
-    ...['maxStaleness', 'onUpdate', 'out', 'policy', 'offline', 'hub'],
+    ...['maxStaleness', 'onUpdate', 'out', 'policy', 'offline', 'hub', 'device'],
   ] as const,
   defaults,
   positionalCount: [0, 0],
@@ -101,7 +101,7 @@ async function runSecond(
   }
   const policy = [flags.policy!].flat()[0]!
   const { steps = secondActDefaults.steps, seed = secondActDefaults.seed } = flags
-  const { learningRate, offline, hub } = flags
+  const { learningRate, offline, hub, device } = flags
   terminal.tell(
     `A pretrained model works out sums with a calculator: ${steps} steps of ${secondActDefaults.tasksPerStep} tasks, ` +
       `${secondActDefaults.group} attempts each; seed ${seed}.`,
@@ -109,7 +109,7 @@ async function runSecond(
   const display = makeTrainingDisplay(terminal, steps)
   const demo = await runSecondAct({
     ...{ policy, seed, steps, out, signal, ...display, tell: terminal.tell },
-    ...withoutUndefined({ offline, hub }),
+    ...withoutUndefined({ offline, hub, device }),
     ...(typeof learningRate === 'number' && { learningRate }),
     listen: tellOneGroup(terminal),
   })

@@ -33,6 +33,7 @@ export const resumeCommand: Command = {
     'retries',
     'keyVariable',
     'unfinished',
+    'device',
     'threads',
     'cluster',
   ],

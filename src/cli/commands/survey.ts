@@ -33,6 +33,7 @@ const taken: readonly SettingName[] = [
     'servedModel',
     'keyVariable',
     'offline',
+    'device',
     'hub',
     'toolFormat',
     'reasoningFormat',

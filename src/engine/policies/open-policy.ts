@@ -23,6 +23,8 @@ export interface WeightsSource {
   readonly offline?: boolean
   /** The address of the hub. */
   readonly hub?: string
+  /** What computes for a model inside. @default 'cpu' */
+  readonly device?: 'cpu' | 'gpu' | 'auto'
   /** Hears what is fetched, from where, under which licence. */
   readonly tell?: (line: string) => void
 }

@@ -28,7 +28,7 @@ export interface SecondActOptions
       'onStep' | 'onEvaluation' | 'out' | 'listen' | 'seed' | 'steps' | 'signal'
     >,
     Pick<RunOptions, 'tell'>,
-    Partial<Pick<Settings, 'offline' | 'hub'>> {
+    Partial<Pick<Settings, 'offline' | 'hub' | 'device'>> {
   /** The pretrained model: `embedded:DIR`, `embedded:FILE.gguf` or `embedded:hf:OWNER/NAME`. */
   readonly policy: string
   readonly learningRate?: number
@@ -48,7 +48,7 @@ export async function runSecondAct(options: SecondActOptions): Promise<Demo> {
     lora,
     learningRate: from,
   } = settings
-  const { offline, hub, tell } = options
+  const { offline, hub, device, tell } = options
   const kept = {
     advantage: 'dr-grpo',
     ...reply,
@@ -67,6 +67,7 @@ export async function runSecondAct(options: SecondActOptions): Promise<Demo> {
     limits,
     ...(offline !== undefined && { offline }),
     ...(hub !== undefined && { hub }),
+    ...(device !== undefined && { device }),
     ...(tell && { tell }),
     config: {
       environment: settings.environment,

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { isGgufPath } from '@espalier/text/gguf'
+import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { Seed } from '../../base/math/random.ts'
 import type { AdapterShape } from './adapter.ts'
 import { checkCompanion, isTrainedWhole, parseObject, readCheckpoint } from './checkpoint.ts'
@@ -13,12 +14,12 @@ import { type Fitting, fitContext } from './pretrained/fit.ts'
 import { openWeights } from './pretrained/open-weights.ts'
 import { isPeft, readPeft } from './pretrained/peft.ts'
 import { readPretrained } from './pretrained/source.ts'
-import type { Kernel, SampleNews, TokenNews } from './protocol.ts'
+import type { DeviceName, Kernel, SampleNews, TokenNews } from './protocol.ts'
 import { startModel } from './remote.ts'
 import { checkShape, type ModelShape } from './shape.ts'
 import type { Tensor } from './tensor.ts'
 
-export type { Kernel } from './protocol.ts'
+export type { DeviceName, Kernel } from './protocol.ts'
 export type { ModelShape } from './shape.ts'
 
 /** A request to continue a prompt. */
@@ -96,6 +97,10 @@ export interface EmbeddedModel extends AsyncDisposable {
   readonly shape: ModelShape
   readonly kernel: Kernel
   readonly threads: number
+  /** What computes, as people read it. */
+  readonly device: string
+  /** What was asked to compute. */
+  readonly wanted: DeviceName
   /** Tokenizer and template files that came with the model and go with its checkpoints. */
   readonly files: ReadonlyMap<string, Uint8Array>
   /** Where a pretrained model lies; undefined for one that is trained whole. */
@@ -170,6 +175,8 @@ export interface ModelSettings {
   readonly threads?: number
   /** @default the fastest that this Node can run */
   readonly kernel?: Kernel
+  /** What computes for a pretrained model; `auto` takes a graphics card if there is one. @default 'cpu' */
+  readonly device?: DeviceName
   /** The most tokens of a sequence of a pretrained model. @default 8192, or what it was trained for */
   readonly context?: number
 }
@@ -187,12 +194,16 @@ export async function openModel(
   const { shape: wanted, files, weights, peft } = await readSource(source, settings)
   const { kernel, module } = await loadKernel(settings.kernel)
   const isFixed = settings.context !== undefined
+  const { device = 'cpu' } = settings
+  if (device === 'gpu' && weights.kind !== 'pretrained') {
+    throw new SettingError('--device gpu: this model is small, and runs on the processor')
+  }
   const fitting =
-    weights.kind === 'pretrained'
+    weights.kind === 'pretrained' && device !== 'gpu'
       ? fitPretrained({ module, shape: wanted, threads }, { path: weights.path, isFixed })
       : { shape: wanted }
   const model = await startModel(
-    { kind: 'owner', module, threads, shape: fitting.shape, weights },
+    { kind: 'owner', module, threads, device, shape: fitting.shape, weights },
     { kernel, files },
   )
   if (peft !== undefined) await closeIfFails(model, () => model.load(peft))
@@ -201,7 +212,7 @@ export async function openModel(
 
 /** Opens a second model, on as many threads of its own, with the current weights and version of another. */
 export async function copyModel(model: EmbeddedModel): Promise<EmbeddedModel> {
-  const { shape, threads, files, base, adapter } = model
+  const { shape, threads, wanted: device, files, base, adapter } = model
   const current = await model.weights()
   const { kernel, module } = await loadKernel(model.kernel)
   const weights =
@@ -209,7 +220,7 @@ export async function copyModel(model: EmbeddedModel): Promise<EmbeddedModel> {
       ? ({ kind: 'tensors', tensors: current.tensors } as const)
       : ({ kind: 'pretrained', path: base } as const)
   const copy = await startModel(
-    { kind: 'owner', module, threads, shape, weights },
+    { kind: 'owner', module, threads, device, shape, weights },
     { kernel, files },
   )
   if (adapter) await copy.adapt(adapter)

@@ -49,7 +49,7 @@ export function embeddedPolicy(
     model,
     inside: new EmbeddedWeights(model, {
       async reopen(checkpoint) {
-        const opened = await openModel({ folder: checkpoint })
+        const opened = await openModel({ folder: checkpoint }, { device: model.wanted })
         return embeddedPolicy(opened, { ...options, folder: checkpoint, ownsModel: true })
       },
       async copy() {

@@ -7,11 +7,15 @@ import type { Tensor } from './tensor.ts'
 /** Which compiled kernels a model runs on; equal bits are promised per kernel. */
 export type Kernel = 'plain' | 'relaxed-fma'
 
+/** What computes: the processor, the graphics card, or the card if there is one that is faster. */
+export type DeviceName = 'cpu' | 'gpu' | 'auto'
+
 /** What the thread that owns a model is started with. */
 export interface OwnerStart {
   readonly kind: 'owner'
   readonly module: CompiledKernels
   readonly threads: number
+  readonly device: DeviceName
   readonly shape: ModelShape
   /** Fresh weights from a seed, those of a checkpoint, or of a pretrained model that the owner reads itself. */
   readonly weights:
@@ -127,7 +131,10 @@ export interface SampleNews {
 
 /** What the owner says to the main thread; several at once. */
 export type FromOwner =
-  | { readonly kind: 'ready' }
+  /** The model is open; `device` is what computes, as people read it. */
+  | { readonly kind: 'ready'; readonly device: string }
+  /** Something that people should hear. */
+  | { readonly kind: 'told'; readonly text: string }
   | { readonly kind: 'token'; readonly id: number; readonly token: TokenNews }
   | { readonly kind: 'sampled'; readonly id: number; readonly sample: SampleNews }
   | { readonly kind: 'numbers'; readonly id: number; readonly numbers: RowNumbers }

@@ -32,8 +32,8 @@ import {
 export async function startModel(start: OwnerStart, facts: ModelFacts): Promise<EmbeddedModel> {
   // Flags of the main program, such as a loader or --input-type, must not apply to this plain file.
   const line = new OwnerLine(new Worker(workerFile, { workerData: start, execArgv: [] }))
-  await line.ready
-  return new RemoteModel(line, start, facts)
+  const device = await line.ready
+  return new RemoteModel(line, start, { ...facts, device })
 }
 
 interface ModelFacts {
@@ -41,7 +41,7 @@ interface ModelFacts {
   readonly files: ReadonlyMap<string, Uint8Array>
 }
 
-type Answer = Exclude<FromOwner, { kind: 'ready' | 'token' | 'failed' }>
+type Answer = Exclude<FromOwner, { kind: 'ready' | 'told' | 'token' | 'failed' }>
 /** A message to the owner that has no id yet. */
 type Asked = ToOwner extends infer M ? (M extends ToOwner ? Omit<M, 'id'> : never) : never
 
@@ -52,7 +52,8 @@ interface Pending extends Waiting {
 
 /** The line to the owner: messages sent in one turn of the event loop travel together. */
 class OwnerLine {
-  readonly ready: Promise<unknown>
+  /** Gives what computes. */
+  readonly ready: Promise<string>
   readonly #line: Line<ToOwner, FromOwner, Pending>
 
   constructor(worker: Worker) {
@@ -64,7 +65,11 @@ class OwnerLine {
       },
       { together: Number.POSITIVE_INFINITY, later: queueMicrotask },
     )
-    this.ready = once(worker, 'message').then(() => worker.unref())
+    const opened = once(worker, 'message').then(([news]) => {
+      worker.unref()
+      return readyDevice(news as readonly FromOwner[])
+    })
+    this.ready = opened
   }
 
   /** Asks and waits for the answer; `onId` gets the id at once, for aborting. */
@@ -97,7 +102,8 @@ class OwnerLine {
   }
 
   #take(news: FromOwner): void {
-    if (news.kind === 'ready') return
+    if (news.kind === 'told') process.emitWarning(news.text, 'EspalierWarning')
+    if (news.kind === 'ready' || news.kind === 'told') return
     if (news.kind === 'token') {
       this.#show(news.id, news.token)
       return
@@ -120,6 +126,12 @@ class OwnerLine {
   }
 }
 
+/** What computes, by the first news of an owner. */
+function readyDevice([news]: readonly FromOwner[]): string {
+  if (news?.kind === 'ready') return news.device
+  throw new Error(`The model began with ${news?.kind} and not by being ready.`)
+}
+
 interface AskOptions {
   readonly onToken?: ((token: TokenNews) => void) | undefined
   /** Continues an earlier question under its number. */
@@ -132,15 +144,17 @@ class RemoteModel implements EmbeddedModel {
   readonly #line: OwnerLine
   readonly #start: OwnerStart
   readonly kernel: Kernel
+  readonly device: string
   readonly files: ReadonlyMap<string, Uint8Array>
   #version = 0
   #adapter: AdapterShape | undefined
 
-  constructor(line: OwnerLine, start: OwnerStart, { kernel, files }: ModelFacts) {
+  constructor(line: OwnerLine, start: OwnerStart, facts: ModelFacts & { readonly device: string }) {
     this.#line = line
     this.#start = start
-    this.kernel = kernel
-    this.files = files
+    this.kernel = facts.kernel
+    this.device = facts.device
+    this.files = facts.files
   }
 
   get shape() {
@@ -149,6 +163,10 @@ class RemoteModel implements EmbeddedModel {
 
   get threads() {
     return this.#start.threads
+  }
+
+  get wanted() {
+    return this.#start.device
   }
 
   get base() {

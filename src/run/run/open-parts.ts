@@ -354,6 +354,7 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
       weights: {
         ...(options.offline !== undefined && { offline: options.offline }),
         ...(options.hub !== undefined && { hub: options.hub }),
+        ...(options.device !== undefined && { device: options.device }),
         ...(tell && { tell }),
       },
       deadlineSeconds: deadline,

@@ -1,13 +1,12 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { commandLine } from '../../../base/core/names/program-name.ts'
 import { serveModel } from '../../../doors/gateway/serving/server.ts'
 import { baseModel } from '../../../learn/model/embedded.ts'
-import { openModel } from '../../../learn/model/model.ts'
+import { type DeviceName, openModel } from '../../../learn/model/model.ts'
 import { openNamed } from '../../../run/settings/open-named.ts'
 import { type Command, type Invocation, MisuseError } from '../../command.ts'
 import { counted, doorFlags, readDoor } from '../../listening.ts'
+import { findModel } from '../../named-model.ts'
 
 /** Serves an embedded model over HTTP. */
 export const serveCommand: Command = {
@@ -25,7 +24,7 @@ export const serveCommand: Command = {
   settings: [],
   own: {
     model: {
-      help: 'The model folder, or embedded for the base model of this package (default: embedded)',
+      help: 'The model: a folder, a training run, a GGUF file, hf:OWNER/NAME, or embedded for the base model of this package (default: embedded)',
       argument: 'DIR',
     },
     port: { help: 'The port; 0 takes any free one (default: 30000)', argument: 'N' },
@@ -35,23 +34,25 @@ export const serveCommand: Command = {
       argument: 'DIR',
     },
     name: { help: 'The name that clients may know the model by', argument: 'NAME' },
+    device: { help: 'What computes: cpu, gpu or auto (default: cpu)', argument: 'KIND' },
     threads: { help: 'Threads of the model (default: as many as cores)', argument: 'N' },
   },
   positionalCount: [0, 0],
   run: runServe,
 }
 
+function readDevice(text = 'cpu'): DeviceName {
+  if (text === 'cpu' || text === 'gpu' || text === 'auto') return text
+  throw new MisuseError(`--device is cpu, gpu or auto, not "${text}"`)
+}
+
 async function runServe(invocation: Invocation): Promise<number> {
   const { own, json, terminal, signal } = invocation
   const { model: named = 'embedded', name, weights } = own
-  const folder = named === 'embedded' ? baseModel : named.replace(/^embedded:/, '')
+  const folder = await findModel(named)
   const { port = 30_000 } = counted('port', own.port)
-  if (!existsSync(join(folder, 'config.json'))) {
-    throw new MisuseError(
-      `${folder} is not a model folder (it has no config.json); \`espalier teach\` makes one`,
-    )
-  }
-  await using model = await openModel({ folder }, counted('threads', own.threads))
+  const device = readDevice(own.device)
+  await using model = await openModel({ folder }, { ...counted('threads', own.threads), device })
   const options = {
     folder,
     port,
@@ -62,7 +63,7 @@ async function runServe(invocation: Invocation): Promise<number> {
   await using server = await openNamed(`--port ${port}`, () => serveModel(model, options))
   const { url } = server
   if (json) terminal.print(JSON.stringify({ url, model: folder, kernel: model.kernel }))
-  else terminal.print(`serving ${folder} at ${url}  (${model.threads} threads, ${model.kernel})`)
+  else terminal.print(`serving ${folder} at ${url}  (${model.device})`)
   // Only for the base model do we know the environment it was made for.
   const environment = folder === baseModel ? 'desk' : 'NAME'
   const roll = ['roll', '--policy', `sglang:${url}`, '--environment', environment, '--tasks', '16']

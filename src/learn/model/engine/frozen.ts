@@ -40,7 +40,7 @@ const embeddingName = 'model.embed_tokens.weight'
 const idle = /(^|\.)rotary_emb\.inv_freq$/
 
 /** The places of a model's tensors, by Hugging Face's names. */
-function frozenPlaces(shape: ModelShape): FrozenPlaces {
+export function frozenPlaces(shape: ModelShape): FrozenPlaces {
   const family = shape.family!
   const { width, vocabulary, layers } = shape
   const { head } = panelOffsets(shape)

@@ -285,12 +285,25 @@ function takeFrozen(heap: Heap, shape: ModelShape, type: WeightType): FrozenArra
 
 /** Cosines and sines of position · theta^(−2i / head size), for pairs i, or of what the family states. */
 function writeAngles(heap: Heap, shape: ModelShape): void {
-  const { context, family } = shape
+  const { context } = shape
   const half = headsOf(shape).headSize / 2
   const cosines = heap.take(context * half * 4)
   const sines = heap.take(context * half * 4)
   setWord(heap, layout.COSINES, cosines)
   setWord(heap, layout.SINES, sines)
+  eachAngle(shape, (at, cosine, sine) => {
+    heap.f32[cosines / 4 + at] = cosine
+    heap.f32[sines / 4 + at] = sine
+  })
+}
+
+/** Visits every position's pairs, one after the other. */
+export function eachAngle(
+  shape: ModelShape,
+  visit: (at: number, cosine: number, sine: number) => void,
+): void {
+  const { context, family } = shape
+  const half = headsOf(shape).headSize / 2
   const factor = family?.rope.factor ?? 1
   // Pretrained models have seen angles in single precision.
   const rounded = family ? Math.fround : (angle: number) => angle
@@ -298,8 +311,7 @@ function writeAngles(heap: Heap, shape: ModelShape): void {
     const frequency = family?.rope.frequencies[pair] ?? exponential((-pair / half) * logRopeTheta)
     for (let position = 0; position < context; position++) {
       const [cosine, sine] = cosineAndSine(rounded(position * frequency))
-      heap.f32[cosines / 4 + position * half + pair] = cosine * factor
-      heap.f32[sines / 4 + position * half + pair] = sine * factor
+      visit(position * half + pair, cosine * factor, sine * factor)
     }
   }
 }

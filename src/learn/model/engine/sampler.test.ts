@@ -7,6 +7,7 @@ import { Heap } from './heap.ts'
 import { initialise } from './parameters.ts'
 import { makePlan, takeWhole } from './plan.ts'
 import { Sampler } from './sampler.ts'
+import { HeapStepper } from './step.ts'
 import { Threads } from './threads.ts'
 import { Trainer } from './trainer.ts'
 import { instantiate } from './webassembly.ts'
@@ -38,9 +39,7 @@ async function openSampler(cacheBytes: number, { context } = shape) {
   trainer.pack()
   const samples = new Map<number, SampleNews>()
   const sampler = new Sampler({
-    heap,
-    plan,
-    threads,
+    stepper: new HeapStepper({ heap, plan, threads }),
     tell: news => {
       if (news.kind === 'sampled') samples.set(news.id, news.sample)
     },
@@ -67,12 +66,15 @@ function makeOrder(session: number, turn: number): SampleOrder {
   }
 }
 
-function run({ sampler, samples }: Awaited<ReturnType<typeof openSampler>>): SampleNews[] {
+async function run({
+  sampler,
+  samples,
+}: Awaited<ReturnType<typeof openSampler>>): Promise<SampleNews[]> {
   for (let turn = 0; turn < 3; turn++) {
     for (let session = 0; session < 30; session++) {
       sampler.add(turn * 100 + session, makeOrder(session, turn))
     }
-    while (sampler.hasWork) sampler.step({ admit: true })
+    while (sampler.hasWork) await sampler.step({ admit: true })
   }
   return [...samples].sort(([a], [b]) => a - b).map(([, sample]) => sample)
 }
@@ -81,8 +83,8 @@ it('gives the same bits when blocks are scarce: requests wait and sessions are l
   const roomy = await openSampler(2 ** 22)
   const scarce = await openSampler(0)
   expect(scarce.blocks).toBe(12)
-  const wanted = run(roomy)
-  const found = run(scarce)
+  const wanted = await run(roomy)
+  const found = await run(scarce)
   expect(found).toHaveLength(90)
   found.forEach((sample, index) => {
     const { ids, logprobs, entropies } = wanted[index]!
@@ -96,11 +98,11 @@ it('gives many requests the tokens that each has alone: their turns change nothi
   const order = (session: number) => ({ ...makeOrder(session, 1), maxTokens: 40 })
   const together = await openSampler(2 ** 22)
   for (let session = 0; session < 30; session++) together.sampler.add(session, order(session))
-  while (together.sampler.hasWork) together.sampler.step({ admit: true })
+  while (together.sampler.hasWork) await together.sampler.step({ admit: true })
   for (let session = 0; session < 30; session += 7) {
     const alone = await openSampler(2 ** 22)
     alone.sampler.add(session, order(session))
-    while (alone.sampler.hasWork) alone.sampler.step({ admit: true })
+    while (alone.sampler.hasWork) await alone.sampler.step({ admit: true })
     const { ids, logprobs, entropies } = alone.samples.get(session)!
     expect(together.samples.get(session)).toMatchObject({ ids, logprobs, entropies })
   }
@@ -114,7 +116,7 @@ it('runs more requests than could all become as long as they may: the latest mak
     const { sampler, samples } = opened
     for (let id = 0; id < 10; id++) sampler.add(id, order(id))
     let steps = 0
-    for (; sampler.hasWork && steps < 5000; steps++) sampler.step({ admit: true })
+    for (; sampler.hasWork && steps < 5000; steps++) await sampler.step({ admit: true })
     return { ...opened, samples, steps }
   }
   const roomy = await sampleAll(2 ** 23)
@@ -133,7 +135,7 @@ it('runs more requests than could all become as long as they may: the latest mak
 it('ends an aborted request, waiting or running, and gives its blocks back', async () => {
   const { sampler, samples } = await openSampler(0)
   for (let session = 0; session < 30; session++) sampler.add(session, makeOrder(session, 0))
-  sampler.step({ admit: true })
+  await sampler.step({ admit: true })
   for (let session = 0; session < 30; session++) sampler.abort(session)
   expect(sampler.hasWork).toBe(false)
   expect([...samples.values()].every(sample => sample.finish === 'abort')).toBe(true)
@@ -141,7 +143,7 @@ it('ends an aborted request, waiting or running, and gives its blocks back', asy
   expect(lengths).toEqual(new Set([0, 1]))
   sampler.forget()
   sampler.add(99, { ...makeOrder(1, 0), maxTokens: 65 })
-  while (sampler.hasWork) sampler.step({ admit: true })
+  while (sampler.hasWork) await sampler.step({ admit: true })
   expect(samples.get(99)!.ids).toHaveLength(65)
 })
 
@@ -149,9 +151,9 @@ it('computes a prompt again that an aborted request of a session left half done'
   const { sampler, samples } = await openSampler(2 ** 22, { ...shape, context: 400 })
   const order = { ...makeOrder(1, 0), prompt: new Int32Array(300).fill(5), maxTokens: 2 }
   sampler.add(1, order)
-  sampler.step({ admit: true })
+  await sampler.step({ admit: true })
   sampler.abort(1)
   sampler.add(2, order)
-  for (let step = 0; step < 10; step++) sampler.step({ admit: true })
+  for (let step = 0; step < 10; step++) await sampler.step({ admit: true })
   expect(samples.get(2)).toMatchObject({ finish: 'length', cachedTokens: 128 })
 })

@@ -1,27 +1,12 @@
 import { BLOCK } from '../kernels/layout.ts'
 import type { FromOwner, SampleNews, SampleOrder } from '../protocol.ts'
-import type { Heap } from './heap.ts'
-import type { Plan } from './plan.ts'
 import { type CacheNode, type Match, PrefixCache } from './prefix-cache.ts'
 import { blocksToHold, blocksWanted, extendPath, noteComputed, type Sequence } from './sequence.ts'
-import {
-  type Part,
-  planParts,
-  readRow,
-  readTopLogprobs,
-  type StepContext,
-  takeStepMemory,
-  writeStep,
-  writeTable,
-} from './step.ts'
-import type { Threads } from './threads.ts'
-import { Turns } from './turns.ts'
+import { type Part, planParts, type Stepper } from './stepper.ts'
 
 /** What a sampler needs. */
 export interface SamplerParts {
-  readonly heap: Heap
-  readonly plan: Plan
-  readonly threads: Threads
+  readonly stepper: Stepper
   /** Takes news for the main thread. */
   readonly tell: (news: FromOwner) => void
   /** The version of the weights. */
@@ -34,9 +19,7 @@ export interface SamplerParts {
  */
 export class Sampler {
   readonly #parts: SamplerParts
-  readonly #context: StepContext
   readonly #cache: PrefixCache
-  readonly #turns: Turns
   readonly #waiting = new Map<number, Waiting>()
   readonly #running = new Map<number, Sequence>()
   /** The blocks each session used last, the longest unused session first. */
@@ -45,11 +28,9 @@ export class Sampler {
 
   constructor(parts: SamplerParts) {
     this.#parts = parts
-    const memory = takeStepMemory(parts.heap, parts.plan)
-    this.#context = { plan: parts.plan, memory, threads: parts.threads }
-    this.#cache = new PrefixCache(parts.plan.blocks)
-    this.#turns = new Turns(parts.plan)
-    this.#freeSlots = Array.from({ length: memory.slots }, (_, slot) => memory.slots - 1 - slot)
+    const { slots, blocks } = parts.stepper
+    this.#cache = new PrefixCache(blocks)
+    this.#freeSlots = Array.from({ length: slots }, (_, slot) => slots - 1 - slot)
   }
 
   /** Queues a request. */
@@ -66,6 +47,14 @@ export class Sampler {
     else if (waiting) {
       this.#tell(id, { ...nothingSampled, finish: 'abort', version: this.#parts.version() })
     } else if (sequence) this.#finish(sequence, 'abort')
+  }
+
+  /** Forgets every request and gives their numbers: nothing can be computed for them. */
+  dropAll(): readonly number[] {
+    for (const sequence of this.#running.values()) this.#setAside(sequence)
+    const ids = [...this.#waiting.keys()]
+    this.#waiting.clear()
+    return ids
   }
 
   /** Whether requests are under way. */
@@ -86,19 +75,25 @@ export class Sampler {
   }
 
   /** One step of everything that runs; new requests join first unless `admit` is false. */
-  step({ admit }: { admit: boolean }): void {
-    const { heap, threads } = this.#parts
+  async step({ admit }: { admit: boolean }): Promise<void> {
+    const { stepper } = this.#parts
     this.#admitWaiting(admit)
     this.#makeWay()
-    const sequences = this.#turns.next(this.#running, threads.count)
-    const parts = planParts(sequences, this.#context.memory)
+    const parts = planParts(stepper.next(this.#running))
     for (const { sequence } of parts) {
       const before = sequence.path.length
       extendPath(sequence, this.#cache)
-      if (sequence.path.length > before) writeTable(heap, this.#context, sequence)
+      if (sequence.path.length > before) stepper.place(sequence)
     }
-    threads.run(writeStep(heap, this.#context, parts))
-    for (const part of parts) this.#collect(part)
+    const pending = stepper.step(parts)
+    if (pending && (await pending) === 'lost') this.#beginAgain()
+    else for (const part of parts) this.#collect(part)
+  }
+
+  /** Keys and values are gone: whatever runs computes its own again, and goes on with the same tokens. */
+  #beginAgain(): void {
+    for (const sequence of this.#running.values()) this.#setAside(sequence)
+    this.forget()
   }
 
   /** Requests that had to make way. */
@@ -120,7 +115,7 @@ export class Sampler {
 
   #admit(id: number, { order, so }: Waiting): 'admitted' | 'pending' | 'full' {
     const { prompt, maxTokens, session } = order
-    const { context } = this.#parts.plan.shape
+    const { context } = this.#parts.stepper
     const known = so ? so.tokens.subarray(0, so.length) : prompt
     const match = this.#cache.match(known, known.length - 1)
     if (match.pending) return 'pending'
@@ -164,13 +159,17 @@ export class Sampler {
     const wanted = () =>
       [...this.#running.values()].reduce((sum, sequence) => sum + blocksWanted(sequence), 0)
     while (this.#running.size > 1 && !this.#leaveSessions(wanted())) {
-      const [id, last] = [...this.#running].at(-1)!
-      this.#running.delete(id)
-      this.#freeSlots.push(last.slot)
-      for (const node of last.path) node.known = node.filled
-      this.#cache.release(last.path)
-      this.#waiting.set(id, { order: last.order, so: last })
+      this.#setAside([...this.#running.values()].at(-1)!)
     }
+  }
+
+  #setAside(sequence: Sequence): void {
+    const { id, slot, path, order } = sequence
+    this.#running.delete(id)
+    this.#freeSlots.push(slot)
+    for (const node of path) node.known = node.filled
+    this.#cache.release(path)
+    this.#waiting.set(id, { order, so: sequence })
   }
 
   #leaveSession(name: string): void {
@@ -212,32 +211,28 @@ export class Sampler {
     }
     if (match.partial) this.#copyPartial(sequence, match.partial)
     extendPath(sequence, this.#cache)
-    writeTable(this.#parts.heap, this.#context, sequence)
+    this.#parts.stepper.place(sequence)
     return sequence
   }
 
   /** Copies a block that agrees at its beginning; the rest is overwritten later. */
   #copyPartial(sequence: Sequence, { node, tokens }: NonNullable<Match['partial']>): void {
-    const { heap, plan } = this.#parts
     const start = sequence.path.length * BLOCK
     const own = this.#cache.add(sequence.path.at(-1), sequence.tokens[start]!)
     own.filled = tokens
     sequence.path.push(own)
-    const from = (plan.cache + node.block * plan.blockBytes) / 4
-    const to = (plan.cache + own.block * plan.blockBytes) / 4
-    heap.f32.copyWithin(to, from, from + plan.blockBytes / 4)
+    this.#parts.stepper.copyBlock(node.block, own.block)
   }
 
   /** Takes over what a step computed for one sequence. */
   #collect({ sequence, count, row }: Part): void {
-    const { heap } = this.#parts
+    const { stepper } = this.#parts
     noteComputed(sequence, sequence.computed + count)
     if (row === undefined) return
     const { id, order, tokens, logprobs, entropies } = sequence
-    const token = readRow(heap, row)
+    const token = stepper.token(row)
     if (order.topLogprobs > 0) {
-      const wanted = { row, count: order.topLogprobs }
-      sequence.topLogprobs.push(readTopLogprobs(heap, this.#context, wanted))
+      sequence.topLogprobs.push(stepper.likeliest(row, order.topLogprobs))
     }
     tokens[sequence.length++] = token.id
     logprobs.push(token.logprob)

@@ -1,34 +1,18 @@
 import * as layout from '../kernels/layout.ts'
+import type { TokenNews } from '../protocol.ts'
 import type { Heap } from './heap.ts'
 import { inverseTemperature, writeJob, writeSpan } from './job.ts'
 import { jobTokens, type Plan } from './plan.ts'
 import { nextRandom, type Sequence, type TopLogprob } from './sequence.ts'
-
-/** Sequences that run at the same time, at most. */
-const slotLimit = 512
-
-/** Bytes of logits: models of many words run fewer sequences at the same time. */
-const logitBytes = 64 * 2 ** 20
-
-/** Tokens of one sequence that one step computes, at most: others get their turn in between. */
-const spanLimit = 128
-
-/** Tokens of one step, at most. */
-const stepTokens = 4096
+import { likeliestOf, type Part, type Stepper, slotsFor, spanLimit, stepTokens } from './stepper.ts'
+import type { Threads } from './threads.ts'
+import { Turns } from './turns.ts'
 
 /** Few enough tokens per job that all threads get some, enough that weights are used often. */
 const smallestJob = 16
 
 /** Weights up to this size stay in the cache while few sequences use them. */
 export const smallWeights = 8 * 2 ** 20
-
-/** One sequence's part of a step. */
-export interface Part {
-  readonly sequence: Sequence
-  readonly count: number
-  /** Where the next token's distribution is written, when the step reaches it. */
-  readonly row: number | undefined
-}
 
 /** The memory in which steps of sampling are written down. */
 export interface StepMemory {
@@ -44,10 +28,71 @@ export interface StepMemory {
   readonly tableBytes: number
 }
 
+/** What steps over the heap need. */
+export interface HeapStepperParts {
+  readonly heap: Heap
+  readonly plan: Plan
+  readonly threads: Threads
+}
+
+/** Steps of sampling on the threads of this processor. */
+export class HeapStepper implements Stepper {
+  readonly #parts: HeapStepperParts
+  readonly #context: StepContext
+  readonly #turns: Turns
+
+  constructor(parts: HeapStepperParts) {
+    this.#parts = parts
+    const { heap, plan, threads } = parts
+    this.#context = { plan, memory: takeStepMemory(heap, plan), threads }
+    this.#turns = new Turns(plan)
+  }
+
+  get slots(): number {
+    return this.#context.memory.slots
+  }
+
+  get blocks(): number {
+    return this.#parts.plan.blocks
+  }
+
+  get context(): number {
+    return this.#parts.plan.shape.context
+  }
+
+  next(running: Map<number, Sequence>): readonly Sequence[] {
+    return this.#turns.next(running, this.#parts.threads.count)
+  }
+
+  place(sequence: Sequence): void {
+    writeTable(this.#parts.heap, this.#context, sequence)
+  }
+
+  copyBlock(from: number, to: number): void {
+    const { heap, plan } = this.#parts
+    const size = plan.blockBytes / 4
+    const start = plan.cache / 4 + from * size
+    heap.f32.copyWithin(plan.cache / 4 + to * size, start, start + size)
+  }
+
+  step(parts: readonly Part[]): undefined {
+    const { heap, threads } = this.#parts
+    threads.run(writeStep(heap, this.#context, parts))
+  }
+
+  token(row: number): TokenNews {
+    return readRow(this.#parts.heap, this.#context.memory.rows + row * layout.ROW_BYTES)
+  }
+
+  likeliest(index: number, count: number): TopLogprob[] {
+    return readTopLogprobs(this.#parts.heap, this.#context, { index, count })
+  }
+}
+
 /** Takes the memory of sampling steps. */
 export function takeStepMemory(heap: Heap, plan: Plan): StepMemory {
   const tableBytes = (Math.ceil(plan.shape.context / layout.BLOCK) + 1) * 4
-  const slots = Math.min(slotLimit, Math.floor(logitBytes / (plan.paddedVocabulary * 4)))
+  const slots = slotsFor(plan.paddedVocabulary)
   return {
     slots,
     ids: heap.take(stepTokens * 4),
@@ -61,11 +106,7 @@ export function takeStepMemory(heap: Heap, plan: Plan): StepMemory {
 }
 
 /** Writes a sequence's block table. */
-export function writeTable(
-  heap: Heap,
-  { plan, memory }: StepContext,
-  { slot, path }: Sequence,
-): void {
+function writeTable(heap: Heap, { plan, memory }: StepContext, { slot, path }: Sequence): void {
   const at = (memory.tables + slot * memory.tableBytes) / 4
   path.forEach((node, index) => {
     heap.i32[at + index] = node.block * plan.blockBytes
@@ -73,30 +114,14 @@ export function writeTable(
 }
 
 /** What writing steps needs. */
-export interface StepContext {
+interface StepContext {
   readonly plan: Plan
   readonly memory: StepMemory
   readonly threads: { readonly count: number }
 }
 
-/** Chooses what each sequence does in the next step; sequences beyond the step's size wait. */
-export function planParts(sequences: readonly Sequence[], memory: StepMemory): Part[] {
-  const parts: Part[] = []
-  let total = 0
-  let rows = 0
-  for (const sequence of sequences) {
-    const missing = sequence.length - sequence.computed
-    const count = Math.min(missing, spanLimit)
-    if (total + count > stepTokens) continue
-    const row = count === missing ? memory.rows + rows++ * layout.ROW_BYTES : undefined
-    parts.push({ sequence, count, row })
-    total += count
-  }
-  return parts
-}
-
 /** Writes the jobs of a step and gives their addresses. Any cut gives the same bits. */
-export function writeStep(heap: Heap, context: StepContext, parts: readonly Part[]): number[] {
+function writeStep(heap: Heap, context: StepContext, parts: readonly Part[]): number[] {
   const { memory, plan, threads } = context
   const total = parts.reduce((sum, part) => sum + part.count, 0)
   // Two jobs per thread, so that others can take work from a slow one; but every job reads all weights.
@@ -138,8 +163,8 @@ function writeParts(heap: Heap, context: StepContext, job: JobParts): void {
     cursor.spans = writeSpan(heap, cursor.spans, { start, count, position: computed, table })
     start += count
     if (row === undefined) continue
-    writeRow(heap, row, { token: start - 1, sequence })
-    cursor.row = row + layout.ROW_BYTES
+    writeRow(heap, cursor.row, { token: start - 1, sequence })
+    cursor.row += layout.ROW_BYTES
   }
   cursor.ids += tokens * 4
   const rows = (cursor.row - rowList) / layout.ROW_BYTES
@@ -176,7 +201,7 @@ function writeRow(
 }
 
 /** The result of a row after the step. */
-export function readRow(heap: Heap, row: number): { id: number; logprob: number; entropy: number } {
+function readRow(heap: Heap, row: number): TokenNews {
   const at = row / 4
   return {
     id: heap.i32[at + layout.ROW_ID / 4]!,
@@ -186,33 +211,18 @@ export function readRow(heap: Heap, row: number): { id: number; logprob: number;
 }
 
 /** The most likely ids of a row, likeliest first; equal ones by id. */
-export function readTopLogprobs(
+function readTopLogprobs(
   heap: Heap,
   { plan, memory }: StepContext,
-  { row, count }: { row: number; count: number },
+  { index, count }: { index: number; count: number },
 ): TopLogprob[] {
-  const index = (row - memory.rows) / layout.ROW_BYTES
+  const row = memory.rows + index * layout.ROW_BYTES
   const at = memory.logits / 4 + index * plan.paddedVocabulary
   const logits = heap.f32.subarray(at, at + plan.shape.vocabulary)
   const maximum = heap.f32[(row + layout.ROW_MAXIMUM) / 4]!
   const logSum = heap.f64[(row + layout.ROW_LOG_SUM) / 8]!
-  return likeliest(logits, count).map(id => ({
+  return likeliestOf(logits, count).map(id => ({
     id,
     logprob: Math.fround(Math.fround(logits[id]! - maximum) - logSum),
   }))
-}
-
-/** The ids of the largest logits, largest first; equal ones by id. */
-function likeliest(logits: Float32Array, count: number): number[] {
-  const isBefore = (a: number, b: number) =>
-    logits[a]! > logits[b]! || (logits[a] === logits[b] && a < b)
-  const best: number[] = []
-  for (let id = 0; id < logits.length; id++) {
-    if (best.length === count && !isBefore(id, best[count - 1]!)) continue
-    if (best.length === count) best.pop()
-    let at = best.length
-    while (at > 0 && isBefore(id, best[at - 1]!)) at--
-    best.splice(at, 0, id)
-  }
-  return best
 }

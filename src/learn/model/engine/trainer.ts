@@ -1,15 +1,19 @@
 import * as layout from '../kernels/layout.ts'
 import type {
+  AdapterOrder,
   OptimizerState,
   RowGradients,
   RowNumbers,
   RowOrder,
   UpdateOrder,
 } from '../protocol.ts'
+import type { Tensor } from '../tensor.ts'
+import { placeAdapter } from './adapted.ts'
 import { type Cut, cutChunks } from './chunks.ts'
+import type { Learner } from './engine.ts'
 import type { Heap } from './heap.ts'
 import { writeBackward, writeStages } from './job.ts'
-import { decayedRanges, fromTensors, toTensors } from './parameters.ts'
+import { decayedRanges, fromTensors, initialise, toTensors } from './parameters.ts'
 import { type PlacedChunk, placeChunks } from './placed.ts'
 import type { Plan, TrainedArrays } from './plan.ts'
 import type { Threads } from './threads.ts'
@@ -37,8 +41,8 @@ interface Forwarded {
   readonly keep: number
 }
 
-/** Scores rows, sums gradients and updates what is trained. One gradient is under way at most. */
-export class Trainer {
+/** Learns on the threads of this processor. */
+export class Trainer implements Learner {
   readonly #parts: TrainerParts
   #trained: TrainedArrays | undefined
   #jobs = 0
@@ -47,11 +51,6 @@ export class Trainer {
 
   constructor(parts: TrainerParts) {
     this.#parts = parts
-  }
-
-  /** What is trained, if anything is. */
-  get trained(): TrainedArrays | undefined {
-    return this.#trained
   }
 
   /** Trains these arrays from now on. */
@@ -63,7 +62,34 @@ export class Trainer {
     this.#steps = 0
   }
 
-  /** Log-probabilities and entropies of the wanted tokens; `keep` prepares for `backward`. */
+  adapt({ shape, factors }: AdapterOrder): void {
+    const { heap, plan } = this.#parts
+    const arrays = placeAdapter(heap, plan, shape)
+    const values = this.#numbers(arrays, 'values')
+    if ('seed' in factors) initialise(values, arrays.places, factors.seed)
+    else fromTensors(values, arrays.places, factors.tensors)
+    this.train(arrays)
+  }
+
+  tensors(): readonly Tensor[] {
+    const trained = this.#trained
+    return trained ? toTensors(this.#numbers(trained, 'values'), trained.places) : []
+  }
+
+  takeTensors(tensors: readonly Tensor[]): void {
+    const trained = this.#trained
+    if (!trained) throw new Error('A pretrained model takes an adapter, and it has none yet.')
+    fromTensors(this.#numbers(trained, 'values'), trained.places, tensors)
+    this.pack()
+  }
+
+  #numbers(
+    { count, ...arrays }: TrainedArrays,
+    name: 'values' | 'moment1' | 'moment2',
+  ): Float32Array {
+    return this.#parts.heap.f32.subarray(arrays[name] / 4, arrays[name] / 4 + count)
+  }
+
   forward(rows: readonly RowOrder[], { keep: keeps }: { keep: boolean }): RowNumbers {
     const { heap, plan, keptBudget: budget } = this.#parts
     const { chunks: cut, numbers, tokens, rowTokens } = cutChunks(rows, plan.isFrozen)
@@ -90,7 +116,6 @@ export class Trainer {
     }
   }
 
-  /** Adds the gradient of the rows that went forward last. */
   backward(gradients: RowGradients): void {
     const { heap, plan, threads } = this.#parts
     const forwarded = this.#kept
@@ -116,16 +141,13 @@ export class Trainer {
     throw new Error('Nothing of this model is trained: give it an adapter first.')
   }
 
-  /** One step of AdamW on the gradient added up so far, which then starts anew. */
   update(order: UpdateOrder): number {
     const { heap, threads } = this.#parts
     const { gradient, count } = this.#needTrained()
     const norm = this.#gradientNorm()
     if (!Number.isFinite(norm)) {
       heap.f32.fill(0, gradient / 4, gradient / 4 + count)
-      throw new Error(
-        'The gradient is not finite; it was dropped and the weights stay as they are.',
-      )
+      throw notFinite()
     }
     this.#steps++
     threads.run(this.#updateJobs(order, norm > order.clip ? order.clip / norm : 1))
@@ -146,28 +168,20 @@ export class Trainer {
     threads.run(jobs)
   }
 
-  /** The optimiser's memory, to go on with later. */
-  exportState(version: number): OptimizerState {
-    const { places } = this.#needTrained()
-    const { moment1, moment2 } = this.#moments()
-    const moments = { moment1: toTensors(moment1, places), moment2: toTensors(moment2, places) }
-    return { steps: this.#steps, version, ...moments }
+  state(version: number): OptimizerState {
+    const trained = this.#needTrained()
+    const moments = (name: 'moment1' | 'moment2') =>
+      toTensors(this.#numbers(trained, name), trained.places)
+    const [moment1, moment2] = [moments('moment1'), moments('moment2')]
+    return { steps: this.#steps, version, moment1, moment2 }
   }
 
-  /** Goes on from an exported state. */
-  importState(state: OptimizerState): void {
-    const { places } = this.#needTrained()
-    const { moment1, moment2 } = this.#moments()
-    fromTensors(moment1, places, state.moment1)
-    fromTensors(moment2, places, state.moment2)
+  takeState(state: OptimizerState): void {
+    const trained = this.#needTrained()
+    for (const name of ['moment1', 'moment2'] as const) {
+      fromTensors(this.#numbers(trained, name), trained.places, state[name])
+    }
     this.#steps = state.steps
-  }
-
-  #moments(): { moment1: Float32Array; moment2: Float32Array } {
-    const { heap } = this.#parts
-    const { moment1, moment2, count } = this.#needTrained()
-    const array = (address: number) => heap.f32.subarray(address / 4, address / 4 + count)
-    return { moment1: array(moment1), moment2: array(moment2) }
   }
 
   #gradientNorm(): number {
@@ -189,7 +203,8 @@ export class Trainer {
   #updateJobs(order: UpdateOrder, scale: number): number[] {
     const { heap } = this.#parts
     const trained = this.#needTrained()
-    const rate = order.learningRate * Math.min(1, this.#steps / order.warmup)
+    const rate = rateOf(order, this.#steps)
+    const { correction1, correction2 } = correctionsOf(order, this.#steps)
     const decayed = decayedRanges(trained)
     const starts = decayed.map(range => ({ ...range, decay: order.weightDecay }))
     const norms = decayed.map((range, index) => {
@@ -204,8 +219,8 @@ export class Trainer {
       heap.f32[at + layout.UPDATE_BETA_2 / 4] = order.beta2
       heap.f32[at + layout.UPDATE_EPSILON / 4] = order.epsilon
       heap.f32[at + layout.UPDATE_SCALE / 4] = scale
-      heap.f32[at + layout.UPDATE_CORRECTION_1 / 4] = 1 / (1 - power(order.beta1, this.#steps))
-      heap.f32[at + layout.UPDATE_CORRECTION_2 / 4] = 1 / (1 - power(order.beta2, this.#steps))
+      heap.f32[at + layout.UPDATE_CORRECTION_1 / 4] = correction1
+      heap.f32[at + layout.UPDATE_CORRECTION_2 / 4] = correction2
     })
   }
 
@@ -228,6 +243,21 @@ export class Trainer {
     }
     return jobs
   }
+}
+
+/** The error of a gradient that is dropped. */
+export function notFinite(): Error {
+  return new Error('The gradient is not finite; it was dropped and the weights stay as they are.')
+}
+
+/** The learning rate of a step: it rises over the first ones. */
+export function rateOf({ learningRate, warmup }: UpdateOrder, step: number): number {
+  return learningRate * Math.min(1, step / warmup)
+}
+
+/** What the moments are multiplied by, since they began at 0. */
+export function correctionsOf({ beta1, beta2 }: UpdateOrder, step: number) {
+  return { correction1: 1 / (1 - power(beta1, step)), correction2: 1 / (1 - power(beta2, step)) }
 }
 
 /** base^exponent by squaring: `Math.pow` may give other bits in other versions. */

@@ -59,7 +59,7 @@ function availableMemory(): number {
 }
 
 /** Bytes as people read them. */
-function inWords(bytes: number): string {
+export function inWords(bytes: number): string {
   return bytes < 2 ** 30
     ? `${Math.ceil(bytes / 2 ** 20)} MiB`
     : `${(bytes / 2 ** 30).toFixed(1)} GiB`

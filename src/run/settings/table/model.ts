@@ -35,6 +35,12 @@ export const model = {
       usedIn: 'threads',
     },
   ),
+  /** What computes for a pretrained model inside; `auto` takes a graphics card if there is one. @default 'cpu' */
+  device: setting(
+    () => z.enum(['cpu', 'gpu', 'auto']),
+    'What computes for a pretrained model inside: the processor, or a graphics card by the package webgpu (auto: if there is one)',
+    { argument: 'cpu|gpu|auto', default: 'cpu', usedIn: 'threads' },
+  ),
   /** The environment variable that holds the server's key. @default 'ESPALIER_POLICY_KEY' */
   keyVariable: setting(text, 'The environment variable that holds the server key', {
     argument: 'NAME',
