@@ -3,10 +3,27 @@
 import json
 
 
-def read_generator_output(path):
-    """All rows of an export, those of one trajectory side by side, its last marked."""
+def read_generator_output(path, processor=None):
+    """All rows of an export, those of one trajectory side by side, its last marked; images need the model's processor."""
     with open(path, encoding="utf-8") as lines:
-        return to_generator_output([json.loads(line) for line in lines if line.strip()])
+        rows = [json.loads(line) for line in lines if line.strip()]
+    return {**to_generator_output(rows), **pixel_lists(rows, processor, path)}
+
+
+def pixel_lists(rows, processor, beside):
+    """`pixel_values` and `image_grid_thw` row by row; None where no row shows an image."""
+    from espalier_images import check_tokens, pixels_of
+
+    names = ("pixel_values", "image_grid_thw")
+    seen = [row.get("images") for row in rows]
+    if not any(seen):
+        return dict.fromkeys(names)
+    if not all(seen):
+        raise ValueError("some rows show images and others none: export the two kinds apart with --where")
+    found = [pixels_of(processor, files, beside) for files in seen]
+    for row, pixels in zip(rows, found):
+        check_tokens(processor, row["prompt_token_ids"] + row["response_ids"], pixels)
+    return {name: [pixels[name] for pixels in found] for name in names}
 
 
 def to_generator_output(rows, make_id=None):

@@ -142,10 +142,19 @@ def to_samples(rows, known, number):
     return samples
 
 
-def replayable(row):
-    """A row whose experts are an array, as slime replays them."""
+def replayable(row, processor=None, beside="."):
+    """A row whose experts are an array, as slime replays them, and whose images are pixels, as it trains on them."""
     written = row.get("rollout_routed_experts")
-    return row if written is None else {**row, "rollout_routed_experts": experts_of(written)}
+    row = row if written is None else {**row, "rollout_routed_experts": experts_of(written)}
+    files = (row.get("multimodal_inputs") or {}).get("images")
+    if not files:
+        return row
+    from espalier_images import check_tokens, images_of, pixels_of
+
+    pixels = pixels_of(processor, files, beside)
+    check_tokens(processor, row["tokens"], pixels)
+    shown = {"images": images_of(files, beside)}
+    return {**row, "multimodal_inputs": shown, "multimodal_train_inputs": pixels}
 
 
 def renumbered(groups):
@@ -160,12 +169,12 @@ def renumbered(groups):
     return groups
 
 
-def read_batches(path, batch):
+def read_batches(path, batch, processor=None):
     """The samples of an export, `batch` groups at a time."""
     groups, key = [], None
     with open(path, encoding="utf-8") as lines:
         for line in lines:
-            row = replayable(json.loads(line))
+            row = replayable(json.loads(line), processor, path)
             if row["group_index"] != key:
                 if len(groups) == batch:
                     yield [row for group in groups for row in group]
@@ -182,10 +191,16 @@ def main():
     parser.add_argument("rows", help="espalier export RUN --to slime --out ROWS")
     parser.add_argument("out", help="where to write, with {rollout_id} in it")
     parser.add_argument("--batch", type=int, required=True, help="groups per rollout")
+    parser.add_argument("--processor", help="the model's folder, where rows show images")
     given = parser.parse_args()
     import torch
 
-    for rollout_id, samples in enumerate(read_batches(given.rows, given.batch)):
+    processor = None
+    if given.processor:
+        from transformers import AutoProcessor
+
+        processor = AutoProcessor.from_pretrained(given.processor)
+    for rollout_id, samples in enumerate(read_batches(given.rows, given.batch, processor)):
         path = given.out.format(rollout_id=rollout_id)
         torch.save({"rollout_id": rollout_id, "samples": samples}, path)
         print(f"{path}: {len(samples)} samples")

@@ -66,11 +66,39 @@ def replay(path):
     return rollout_func
 
 
+def dataset(path):
+    """The rows that a trainer is given beside `replay(path)`: each group's prompt, and an `images` column where it shows some.
+
+    TRL shows the images of its dataset to the model, in the order of their tokens, and takes none that came later.
+    """
+    from espalier_images import images_of
+
+    rows = []
+    for group in _read_groups(path):
+        first = group["rows"][0]
+        words = [
+            {**message, "content": _words(message["content"])} if message["role"] == "user" else message
+            for message in first["prompt"]
+        ]
+        shown = {"images": images_of(first["images"], path)} if first.get("images") else {}
+        rows.append({"prompt": words, **shown})
+    return rows
+
+
+def _words(content):
+    """The text of a content: TRL puts the images of its column before the words itself."""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
+
+
 def rollout_samples(path_or_rows):
     """Rows as `RolloutSample`s of TRL's asynchronous GRPO, each with the advantage of its tokens."""
     from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
 
-    rows = _read(path_or_rows) if isinstance(path_or_rows, str) else path_or_rows
+    rows = list(_read(path_or_rows)) if isinstance(path_or_rows, str) else path_or_rows
+    if any(row.get("images") for row in rows):
+        raise ValueError("AsyncGRPOTrainer takes no images: use GRPOTrainer with replay and dataset, or verl, slime, SkyRL")
     return [
         RolloutSample(
             prompt=row["prompt"],

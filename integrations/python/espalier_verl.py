@@ -69,12 +69,17 @@ def refuse_mixed(batch, name, what, instead):
         raise ValueError(f"some rows have {what} and others have none: {instead}")
 
 
-def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):
-    """A `DataProto` of an export, ready for log-probabilities, advantages and the update."""
+def read_batch(path_or_rows, prompt_length, response_length, pad_token_id, processor=None, beside="."):
+    """A `DataProto` of an export, ready for log-probabilities, advantages and the update.
+
+    Rows that show images need the model's processor; their position ids are those that verl itself computes.
+    `beside` is the file that rows came from, if they are given as rows.
+    """
     import numpy as np
     import torch
     from verl import DataProto
 
+    beside = path_or_rows if isinstance(path_or_rows, str) else beside
     rows = list(_read(path_or_rows)) if isinstance(path_or_rows, str) else path_or_rows
     lists = padded(rows, prompt_length, response_length, pad_token_id)
     whole = ("rollout_log_probs", "token_level_scores", "reward_baselines", "rollout_is_weights")
@@ -85,13 +90,52 @@ def read_batch(path_or_rows, prompt_length, response_length, pad_token_id):
     tensors["token_level_rewards"] = tensors["token_level_scores"]
     if any(row.get("routed_experts") for row in rows):
         tensors["routed_experts"] = padded_experts(rows, prompt_length, response_length)
+    shown = {}
+    if any(row.get("multi_modal_data") for row in rows):
+        inputs = [multi_modal_inputs(row, processor, beside) for row in rows]
+        tensors["position_ids"] = multi_modal_positions(tensors, inputs, processor)
+        shown["multi_modal_inputs"] = np.array(inputs, dtype=object)
     return DataProto.from_dict(
         tensors=tensors,
         non_tensors={
+            **shown,
             "uid": np.array([row["uid"] for row in rows], dtype=object),
             "data_source": np.array([row["data_source"] for row in rows], dtype=object),
             "__num_turns__": np.array([row["num_turns"] for row in rows], dtype=np.int32),
         },
+    )
+
+
+def multi_modal_inputs(row, processor, beside):
+    """What verl's agent loop makes of a row's images, without laying its tokens out anew."""
+    import torch
+
+    from espalier_images import check_tokens, pixels_of
+
+    files = (row.get("multi_modal_data") or {}).get("images")
+    pixels = pixels_of(processor, files, beside)
+    check_tokens(processor, row["prompt_ids"] + row["response_ids"], pixels)
+    grid = pixels.get("image_grid_thw")
+    if grid is not None:
+        pixels["images_seqlens"] = torch.repeat_interleave(grid[:, 1] * grid[:, 2], grid[:, 0])
+    return pixels
+
+
+def multi_modal_positions(tensors, inputs, processor):
+    """Position ids as verl's own agent loop computes them for this processor."""
+    from types import SimpleNamespace
+
+    import torch
+    from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
+
+    loop = SimpleNamespace(processor=processor)
+    token_types = {"mm_token_type_ids": True} if getattr(processor, "image_token_id", None) is not None else {}
+    rows = zip(tensors["input_ids"], tensors["attention_mask"], inputs)
+    return torch.cat(
+        [
+            AgentLoopWorker._compute_position_ids(loop, ids[None], mask[None], {**pixels, **token_types})
+            for ids, mask, pixels in rows
+        ]
     )
 
 

@@ -1,4 +1,5 @@
-import { type Message, textOf } from '@espalier/text'
+import { type ImagePart, type Message, textOf } from '@espalier/text'
+import { parseReference } from '@espalier/text/images'
 import type { Colour, Terminal } from './terminal.ts'
 
 const colours: Record<Message['role'], Colour> = {
@@ -20,8 +21,20 @@ export function conversationLines(
   })
 }
 
+/** What a message says, with a line for each image where it was seen. */
+function wordsOf({ content }: Message): string {
+  if (typeof content === 'string' || content === null) return textOf(content)
+  return content.map(part => (part.type === 'text' ? part.text : `\n${imageLine(part)}\n`)).join('')
+}
+
+function imageLine(part: ImagePart): string {
+  const image = part.type === 'image_url' ? parseReference(part.image_url.url) : undefined
+  if (!image) return '[image]'
+  return `[image of ${image.width} x ${image.height} pixels: images/${image.digest}.${image.kind}]`
+}
+
 function linesOf(message: Message): readonly string[] {
-  const said = textOf(message.content).trim()
+  const said = wordsOf(message).trim()
   const lines = said === '' ? [] : said.split('\n')
   if (message.role !== 'assistant') return lines.length > 0 ? lines : ['']
   const thought = message.reasoning_content?.trim()

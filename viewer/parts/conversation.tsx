@@ -2,7 +2,7 @@ import type { View } from '../../src/base/core/trajectory.ts'
 import type { TrajectoryAnswer, TurnAnswer } from '../../src/doors/view/trajectory-shapes.ts'
 import { formatCount, formatNumber, formatOutcome, formatSigned } from '../data/format.ts'
 import { hrefTo } from '../data/route.ts'
-import { MessageView } from './message.tsx'
+import { MessageView, ShownImages } from './message.tsx'
 import { Screenshot } from './screenshot.tsx'
 
 /** The conversation in order, and what the policy was shown instead, if that differs. */
@@ -10,30 +10,32 @@ export function Conversation({ name, trajectory }: { name: string; trajectory: T
   const { messages, turns, views, calls, outcome, id } = trajectory
   const turnAt = new Map(turns.map((turn, index) => [turn.messages, { turn, index }]))
   return (
-    <div class="conversation">
-      {messages.map((message, index) => {
-        const found = message.role === 'assistant' ? turnAt.get(index) : undefined
-        const shown = found && views.find(view => view.turn === found.index)
-        return (
-          <div key={index}>
-            {found && <Screenshot report={trajectory.report} turn={found.index - 1} />}
-            {shown && <Shown view={shown} before={index} />}
-            <MessageView
-              message={message}
-              calls={calls}
-              note={
-                found && <TurnNote name={name} id={id} number={found.index} turn={found.turn} />
-              }
-            />
-          </div>
-        )
-      })}
-      <Screenshot report={trajectory.report} turn={turns.length - 1} />
-      <p class={`ending ${outcome.kind}`}>
-        {formatOutcome(outcome)}
-        {outcome.kind === 'failed' && <span>{outcome.message}</span>}
-      </p>
-    </div>
+    <ShownImages.Provider value={trajectory.images ?? {}}>
+      <div class="conversation">
+        {messages.map((message, index) => {
+          const found = message.role === 'assistant' ? turnAt.get(index) : undefined
+          const shown = found && views.find(view => view.turn === found.index)
+          return (
+            <div key={index}>
+              {found && <Screenshot report={trajectory.report} turn={found.index - 1} />}
+              {shown && <Shown view={shown} before={index} />}
+              <MessageView
+                message={message}
+                calls={calls}
+                note={
+                  found && <TurnNote name={name} id={id} number={found.index} turn={found.turn} />
+                }
+              />
+            </div>
+          )
+        })}
+        <Screenshot report={trajectory.report} turn={turns.length - 1} />
+        <p class={`ending ${outcome.kind}`}>
+          {formatOutcome(outcome)}
+          {outcome.kind === 'failed' && <span>{outcome.message}</span>}
+        </p>
+      </div>
+    </ShownImages.Provider>
   )
 }
 

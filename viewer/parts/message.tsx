@@ -1,7 +1,11 @@
-import { type Content, type ImagePart, type Message, textOf } from '@espalier/text'
-import type { ComponentChildren } from 'preact'
+import type { Content, ImagePart, Message } from '@espalier/text'
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext } from 'preact/hooks'
 import type { CallRecord } from '../../src/base/core/tool.ts'
 import { formatArguments, formatCount, formatSeconds } from '../data/format.ts'
+
+/** The images of a conversation, as data URLs by the reference in their place. */
+export const ShownImages = createContext<Readonly<Record<string, string>>>({})
 
 interface MessageProps {
   readonly message: Message
@@ -34,8 +38,8 @@ export function MessageView({ message, calls = [], note }: MessageProps) {
           <Text text={message.reasoning_content} />
         </details>
       )}
-      {message.role === 'tool' ? (
-        <ToolText text={textOf(message.content)} />
+      {message.role === 'tool' && typeof message.content === 'string' ? (
+        <ToolText text={message.content} />
       ) : (
         <Body content={message.content} />
       )}
@@ -67,7 +71,7 @@ function Body({ content }: { content: Content | null }) {
         part.type === 'text' ? (
           <Text key={index} text={part.text} />
         ) : (
-          <Unloaded key={index} address={addressOf(part)} />
+          <Picture key={index} address={addressOf(part)} />
         ),
       )}
     </>
@@ -77,6 +81,15 @@ function Body({ content }: { content: Content | null }) {
 function addressOf(part: ImagePart): string {
   if (part.type === 'image_url') return part.image_url.url
   return part.source.type === 'url' ? part.source.url : `${part.source.media_type} in base64`
+}
+
+/** An image where it was seen, if its bytes came along; only what browsers paint, never an address elsewhere. */
+function Picture({ address }: { address: string }) {
+  const source = useContext(ShownImages)[address]
+  const size = /width=(\d+)&height=(\d+)/.exec(address)
+  const words = size ? `image of ${size[1]} x ${size[2]} pixels` : 'image'
+  if (source === undefined) return <Unloaded address={size ? words : address} />
+  return <img class="seen" src={source} alt={words} title={words} />
 }
 
 function Unloaded({ address }: { address: string }) {

@@ -55,6 +55,8 @@ export interface TrajectoryAnswer {
   readonly weight: number
   readonly share: number
   readonly messages: readonly Message[]
+  /** Images that they show, as data URLs by the reference in their place. */
+  readonly images: Readonly<Record<string, string>>
   readonly turns: readonly TurnAnswer[]
   readonly views: readonly View[]
   readonly calls: readonly CallRecord[]

@@ -10,6 +10,7 @@ import {
 import { curvesOf, type Metrics, type Pace } from './answer/curves.ts'
 import { partingOf } from './answer/parting.ts'
 import { reportedSuccess, resultOf, verdictAnswer } from './answer/result.ts'
+import { shownImages } from './answer/shown-images.ts'
 import { sumsOf } from './answer/sums.ts'
 import { type TokenQuery, tokenPage } from './answer/token-answer.ts'
 import { creditsOf, trajectoryAnswer } from './answer/trajectory-answer.ts'
@@ -253,7 +254,8 @@ export class ViewedRun implements AsyncDisposable {
 
   async trajectory(id: string): Promise<TrajectoryAnswer> {
     const { group, member } = await this.#find(id)
-    return trajectoryAnswer(group, member, this.#manifest.config.weighting)
+    const images = await shownImages(this.folder, member.trajectory.messages)
+    return { ...trajectoryAnswer(group, member, this.#manifest.config.weighting), images }
   }
 
   async tokens(id: string, query: TokenQuery): Promise<TokenPage> {

@@ -17,8 +17,10 @@ import {
 } from '../sinks/format.ts'
 import { formatNamed } from '../sinks/formats/registry.ts'
 import { countTokens, type FormOptions, type FormTokens } from '../sinks/forms.ts'
+import { refuseImages } from '../sinks/images.ts'
 import { type LossReport, type Lost, makeLossReport } from '../sinks/lost.ts'
 import { makeSelection, type Selection } from '../sinks/selection.ts'
+import { makeImageCopies } from '../store/images/copies.ts'
 import { type RunManifest, readManifest } from '../store/run-folder.ts'
 import { openRunReader, type StoredGroup } from '../store/store.ts'
 import { type Appearance, type OutputFile, openOutputFile, refuseForeign } from './output-file.ts'
@@ -162,6 +164,7 @@ export async function openExport(
   lossKind(loss)
   const select = makeSelection(options, { comparesRewards })
   const lost = makeLossReport()
+  const images = makeImageCopies(options)
   const known = options.withoutExperts ? withoutExperts : (group: Group): Group => group
   for (const note of weighing?.notes ?? []) lost.note(note)
   const { output, writer } = await makeWriter(format, options, {
@@ -172,6 +175,7 @@ export async function openExport(
     loss,
     volatile: options.volatile ?? false,
     cuts: options.cuts,
+    imageFile: images.fileOf,
     lost,
   })
   const leftOut: Record<string, number> = {}
@@ -183,10 +187,12 @@ export async function openExport(
     async write({ group, task, order }) {
       const selected = select(weighing?.weigh(known(group)) ?? known(group))
       refuseExperts(format, selected.group)
+      refuseImages(format, { group: selected.group, task, order })
       for (const [reason, count] of Object.entries(selected.leftOut)) {
         leftOut[reason] = (leftOut[reason] ?? 0) + count
       }
       rows += await writer.write({ group: selected.group, task, order })
+      await images.copy()
       countUncarried(selected.group, format.carries, lost)
       noteBasis(selected.group, lost)
       added += countAdded(selected.group)

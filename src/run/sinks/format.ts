@@ -1,5 +1,6 @@
 import type { Task } from '../../base/core/environment.ts'
 import type { Group } from '../../base/core/group.ts'
+import type { ImagePlace } from '../../base/core/image.ts'
 import type { RowForm } from '../../base/core/row.ts'
 import type { LeafWeighting } from '../../base/math/credit.ts'
 import type { Feature } from './features.ts'
@@ -42,6 +43,8 @@ export interface FormatOptions {
   readonly cuts?: readonly string[] | undefined
   /** Also write what depends on clocks and servers. */
   readonly volatile: boolean
+  /** Where an image lies that a row shows. @default its name in the run's folder of images */
+  readonly imageFile?: (image: ImagePlace) => string
   /** Where the format counts what it cannot carry. */
   readonly lost: LossReport
 }

@@ -48,8 +48,20 @@ export function dataUrlBytes(url: string): Uint8Array | undefined {
   const comma = url.indexOf(',')
   if (comma < 0 || !/;base64$/i.test(url.slice(0, comma).trimEnd()))
     throw new ImageRefusedError('a data URL that is not in base64')
-  const bytes = Buffer.from(url.slice(comma + 1), 'base64')
+  const bytes = decoded(url.slice(comma + 1))
   if (bytes.length === 0) throw new ImageRefusedError('a data URL without bytes')
+  return bytes
+}
+
+function decoded(base64: string): Uint8Array {
+  let text: string
+  try {
+    text = atob(base64)
+  } catch (cause) {
+    throw new ImageRefusedError('a data URL whose base64 is damaged', { cause })
+  }
+  const bytes = new Uint8Array(text.length)
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at)
   return bytes
 }
 

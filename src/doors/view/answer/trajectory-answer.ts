@@ -29,7 +29,7 @@ export function trajectoryAnswer(
   group: LoadedGroup,
   member: LoadedMember,
   weighting: unknown,
-): TrajectoryAnswer {
+): Omit<TrajectoryAnswer, 'images'> {
   const { tree, trajectory, scored, outcome } = member
   const { record } = group
   const credits = creditsOf(tree, group, weighting)

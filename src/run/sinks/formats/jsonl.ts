@@ -7,6 +7,7 @@ import { writtenExperts } from '../experts.ts'
 import { neutralFeatures } from '../features.ts'
 import type { FormatOptions } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
+import { type ImageNaming, writtenImages } from '../images.ts'
 import { lineFormat } from '../line-format.ts'
 
 /** The reader of neutral rows decides what to compute from them. */
@@ -22,10 +23,11 @@ export const jsonl = lineFormat({
   summary: 'Every training row with all that is known of it, one JSON object per line',
   carries: neutralFeatures,
   training: neutralTraining,
-  start: ({ run, volatile, cuts, ...options }) =>
+  start: ({ run, volatile, cuts, imageFile, ...options }) =>
     function* toRows({ group }) {
       for (const row of rowsFor({ name: 'jsonl', training: neutralTraining }, group, options)) {
-        yield { ...rowHead(run, group, row), ...rowTail(group, row, { volatile, cuts }) }
+        const tail = rowTail(group, row, { volatile, cuts, imageFile })
+        yield { ...rowHead(run, group, row), ...tail }
       }
     },
   loading: file => [
@@ -74,7 +76,7 @@ function isCutTwice({ sampling: { topP, topK, minP } }: Tree): boolean {
 export function rowTail(
   group: Group,
   { row, member, tree }: MemberRow,
-  { volatile, cuts }: Pick<FormatOptions, 'volatile' | 'cuts'>,
+  { volatile, cuts, imageFile }: Pick<FormatOptions, 'volatile' | 'cuts'> & ImageNaming,
 ) {
   const { trajectory } = row
   return {
@@ -85,6 +87,7 @@ export function rowTail(
     basis: row.basis,
     ...(cuts && row.basis === 'renormalised' && isCutTwice(tree) && { cuts }),
     ...(row.bases.length > 1 && { bases: toTriples(row.bases, basis => basis) }),
+    ...(row.images && { images: writtenImages(row, imageFile) }),
     messages: trajectory.messages,
     tools: tree.tools,
     ...(trajectory.report !== undefined && { report: trajectory.report }),

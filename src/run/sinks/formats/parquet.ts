@@ -42,6 +42,7 @@ const columns: readonly Column[] = [
   { name: 'basis', kind: 'text' },
   { name: 'bases', kind: 'text', isOptional: true },
   { name: 'cuts', kind: 'text', isOptional: true },
+  { name: 'images', kind: 'text', isOptional: true },
   { name: 'messages', kind: 'text' },
   { name: 'tools', kind: 'text' },
   { name: 'report', kind: 'text', isOptional: true },
@@ -90,12 +91,13 @@ export function toRows(
     run,
     volatile,
     cuts,
+    imageFile,
     lost = makeLossReport(),
     ...options
   }: Omit<FormatOptions, 'lost'> & Partial<Pick<FormatOptions, 'lost'>>,
 ): readonly Readonly<Record<string, Cell>>[] {
   return rowsFor({ name: 'parquet', training: neutralTraining }, group, { ...options, lost }).map(
-    row => toCells([rowHead(run, group, row), rowTail(group, row, { volatile, cuts })]),
+    row => toCells([rowHead(run, group, row), rowTail(group, row, { volatile, cuts, imageFile })]),
   )
 }
 

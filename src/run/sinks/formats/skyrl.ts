@@ -4,6 +4,7 @@ import { promptLength, trainedMask } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { type FormOptions, rowsFor, type Training } from '../forms.ts'
+import { imageFiles } from '../images.ts'
 import { lineFormat } from '../line-format.ts'
 import { makeTelling, type NumberedRow, numbered } from '../numbers.ts'
 import { shapeOf } from '../shapes.ts'
@@ -24,10 +25,10 @@ const training: Training = {
 export const skyrl = lineFormat({
   name: 'skyrl',
   summary: "SkyRL's GeneratorOutput, one entry per line, step-wise where needed",
-  carries: ['tokens', 'rewards', 'reward parts', 'routed experts'],
+  carries: ['tokens', 'rewards', 'reward parts', 'routed experts', 'images'],
   training,
   comparesRewards: true,
-  start({ lost, ...options }) {
+  start({ lost, imageFile, ...options }) {
     lost.note('SkyRL compares the rewards of last steps itself and ignores our advantages')
     const telling = makeTelling(lost)
     return function* toEntries(source: ExportGroup) {
@@ -40,7 +41,8 @@ export const skyrl = lineFormat({
       for (const member of rows) {
         if (member.row.experts && member.row.count > 1) throw stepsRefused(group.id)
         const told = numbered(member, telling(member.tree))
-        yield toEntry(source, told, numbers.get(member.row.trajectory.id)!)
+        const entry = toEntry(source, told, numbers.get(member.row.trajectory.id)!)
+        yield { ...entry, images: imageFiles(member.row, imageFile) }
       }
     }
   },

@@ -5,6 +5,7 @@ import { promptLength, splitByCredit } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
+import { type ImageNaming, imageFiles } from '../images.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
 import { makeTelling, numbered } from '../numbers.ts'
 
@@ -26,10 +27,10 @@ const training: Training = {
 export const slime = lineFormat({
   name: 'slime',
   summary: "slime's Sample, one per line, for --load-debug-rollout-data or generate_rollout",
-  carries: ['tokens', 'advantages', 'rewards', 'outcomes', 'routed experts'],
+  carries: ['tokens', 'advantages', 'rewards', 'outcomes', 'routed experts', 'images'],
   training,
   comparesRewards: true,
-  start({ lost, volatile, ...options }) {
+  start({ lost, volatile, imageFile, ...options }) {
     lost.note(
       'slime compares rewards by position and ignores our advantages, unless --custom-reward-post-process-path says so',
     )
@@ -53,7 +54,8 @@ export const slime = lineFormat({
         lost.add("texts of responses (slime's `response`): only tokens are written", parts.length)
         for (const part of parts) {
           const rolloutId = numberOf(member.row.trajectory.id)
-          yield toSample(source, part, { index: index++, rolloutId, numbers, volatile })
+          const told = { rolloutId, numbers, volatile, imageFile }
+          yield toSample(source, part, { index: index++, ...told })
         }
       }
     }
@@ -65,7 +67,7 @@ export const slime = lineFormat({
   ],
 })
 
-interface SampleNumbers {
+interface SampleNumbers extends ImageNaming {
   readonly index: number
   readonly rolloutId: number
   readonly numbers: Float32Array | null
@@ -92,6 +94,7 @@ function toSample(source: ExportGroup, part: CreditedRow, numbers: SampleNumbers
     weight_versions: row.versions.map(({ value }) => String(value.to)),
     rollout_log_probs: numbers.numbers?.subarray(start) ?? null,
     // slime wants one row fewer than tokens, as the last token is never an input.
+    ...(row.images && { multimodal_inputs: { images: imageFiles(row, numbers.imageFile) } }),
     ...(row.experts && {
       rollout_routed_experts: replayedExperts('slime', part, row.ids.length - 1),
     }),

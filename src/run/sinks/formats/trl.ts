@@ -3,6 +3,7 @@ import { isUnscored } from '../../rows/row-record.ts'
 import { type CreditedRow, promptLength, splitByCredit } from '../credited-row.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
+import { imageFiles, refuseLaterImages } from '../images.ts'
 import { lineFormat } from '../line-format.ts'
 import { makeTelling, numbered } from '../numbers.ts'
 
@@ -23,21 +24,24 @@ const training: Training = {
 export const trl = lineFormat({
   name: 'trl',
   summary: "TRL's rollout_func fields and RolloutSample, one row per line",
-  carries: ['tokens', 'advantages', 'rewards', 'reward parts', 'messages'],
+  carries: ['tokens', 'advantages', 'rewards', 'reward parts', 'messages', 'images'],
   training,
   comparesRewards: true,
-  start({ lost, ...options }) {
+  start({ lost, imageFile, ...options }) {
     lost.note(
       'GRPOTrainer (rollout_func) compares rewards itself and ignores our advantages; AsyncGRPOTrainer takes ours',
     )
     const telling = makeTelling(lost, 'trl')
     return function* toRows(source: ExportGroup) {
       for (const each of rowsFor({ name: 'trl', training }, source.group, { ...options, lost })) {
+        refuseLaterImages('trl', each)
+        const images = imageFiles(each.row, imageFile)
         const { member, numbers } = numbered(each, telling(each.tree))
         const parts = splitByCredit(member)
         lost.add('rows split because their tokens are worth different things', parts.length - 1)
         for (const [part, each] of parts.entries()) {
-          yield toRow(source, each, { part, parts: parts.length, numbers: numbers! })
+          const row = toRow(source, each, { part, parts: parts.length, numbers: numbers! })
+          yield { ...row, images }
         }
       }
     }

@@ -3,6 +3,7 @@ import { promptLength, rowImportance, tokenCredit, trainedMask } from '../credit
 import { replayedExperts } from '../experts.ts'
 import type { ExportGroup } from '../format.ts'
 import { rowsFor, type Training } from '../forms.ts'
+import { type ImageNaming, imageFiles } from '../images.ts'
 import { answerOf, lineFormat } from '../line-format.ts'
 import { makeTelling, type NumberedRow, numbered } from '../numbers.ts'
 import { makeRowCount } from './verl-rows.ts'
@@ -24,10 +25,10 @@ const training: Training = {
 export const verl = lineFormat({
   name: 'verl',
   summary: "verl's AgentLoopOutput with uid and advantages token by token, one per line",
-  carries: ['tokens', 'advantages', 'rewards', 'routed experts'],
+  carries: ['tokens', 'advantages', 'rewards', 'routed experts', 'images'],
   training,
   comparesRewards: true,
-  start({ lost, volatile, ...options }) {
+  start({ lost, volatile, imageFile, ...options }) {
     lost.note(
       "verl's own estimators compare rewards by uid and ignore our advantages; adv_estimator=espalier takes ours",
     )
@@ -38,7 +39,8 @@ export const verl = lineFormat({
       const rows = rowsFor({ name: 'verl', training }, source.group, { ...options, lost })
       count.add(rows)
       for (const member of rows) {
-        yield toOutput(source, numbered(member, telling(member.tree)), volatile)
+        const told = numbered(member, telling(member.tree))
+        yield toOutput(source, told, { volatile, imageFile })
       }
     }
     return Object.assign(toOutputs, { end: () => count.tell(lost) })
@@ -57,7 +59,7 @@ const weightsNote =
 function toOutput(
   source: ExportGroup,
   { member: part, numbers }: NumberedRow,
-  volatile: boolean,
+  { volatile, imageFile }: ImageNaming & { readonly volatile: boolean },
 ): object {
   const { row, member, tree } = part
   const { trajectory } = row
@@ -70,6 +72,7 @@ function toOutput(
     response_mask: trainedMask(part).subarray(start, end),
     response_logprobs: numbers?.subarray(start, end) ?? null,
     reward_score: isUnscored(member) ? null : member.reward.total,
+    ...(row.images && { multi_modal_data: { images: imageFiles(row, imageFile) } }),
     ...(row.experts && { routed_experts: replayedExperts('verl', part) }),
     num_turns: trajectory.messages.length,
     metrics: {
