@@ -56,5 +56,8 @@ export {
 } from './worlds/workspaces/contract.ts'
 export { localWorkspaces } from './worlds/workspaces/local.ts'
 export { type RemoteOptions, remoteWorkspaces } from './worlds/workspaces/remote.ts'
+export { type DaytonaOptions, daytonaWorkspaces } from './worlds/workspaces/vendors/daytona.ts'
+export { type E2bOptions, e2bWorkspaces } from './worlds/workspaces/vendors/e2b.ts'
+export type { VendorOptions } from './worlds/workspaces/vendors/workspaces.ts'
 export type { WorkspaceOptions } from './worlds/workspaces/world/open.ts'
 export { workspaceTools } from './worlds/workspaces/world/tools.ts'

@@ -9,7 +9,12 @@ import type { TaskId } from '../../base/core/ids.ts'
 import { environment } from '../../engine/environments/environment.ts'
 import { lateSchema } from '../../engine/environments/late.ts'
 import type { WorldBehaviour } from '../../engine/environments/opened-world.ts'
-import type { Workspace, Workspaces } from '../workspaces/contract.ts'
+import {
+  useOf,
+  type Workspace,
+  type Workspaces,
+  type WorkspaceUse,
+} from '../workspaces/contract.ts'
 import { openWorkspaces, type WorkspaceOptions } from '../workspaces/world/open.ts'
 import { workspaceTools } from '../workspaces/world/tools.ts'
 import { readDockerfile, stage, workingFolderOf } from './dockerfile.ts'
@@ -27,6 +32,8 @@ export type HarborTask = z.output<ReturnType<typeof makeSchema>>
 export interface HarborReport extends Verdict {
   /** Instructions of its Dockerfile that were left out. */
   readonly skipped: readonly string[]
+  /** What was used of a vendor's machines. */
+  readonly sandbox?: WorkspaceUse
 }
 
 /** How task folders are opened. */
@@ -47,7 +54,7 @@ export function harbor(path: string, options: HarborOptions = {}): Environment<H
     async report() {
       const { signal } = new AbortController()
       const { workspace, from, skipped } = prepared
-      return { ...(await verify(workspace, from, { signal })), skipped }
+      return { ...(await verify(workspace, from, { signal })), skipped, ...useOf(workspace) }
     },
     async fork({ signal, defer }) {
       const workspace = await prepared.workspace.fork({ signal })

@@ -12,10 +12,12 @@ import { late, lateSchema } from '../../engine/environments/late.ts'
 import type { WorldBehaviour } from '../../engine/environments/opened-world.ts'
 import type { Situation } from '../../engine/environments/play.ts'
 import {
+  useOf,
   usualFolder,
   type Workspace,
   WorkspaceError,
   type Workspaces,
+  type WorkspaceUse,
 } from '../workspaces/contract.ts'
 import { openWorkspaces, type WorkspaceOptions } from '../workspaces/world/open.ts'
 import { workspaceTools } from '../workspaces/world/tools.ts'
@@ -46,6 +48,8 @@ export interface RepairReport {
   readonly total: number
   /** Why nothing could be counted, if the program did not run. */
   readonly problem?: string
+  /** What was used of a vendor's machines. */
+  readonly sandbox?: WorkspaceUse
 }
 
 const folder = usualFolder
@@ -110,7 +114,7 @@ export function repair(options: RepairOptions = {}): Environment<RepairTask> {
     const data = dataOf.get(workspace)!
     return {
       tools: workspaceTools({ workspace, limits, folder, test: testCommand }),
-      report: () => grade(workspace, data, node),
+      report: async () => ({ ...(await grade(workspace, data, node)), ...useOf(workspace) }),
       async fork({ signal, defer }) {
         const fork = await workspace.fork({ signal })
         defer(() => fork[Symbol.asyncDispose]())

@@ -6,6 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { serveDaytona } from '../../../test/servers/vendors/daytona.ts'
+import { serveE2b } from '../../../test/servers/vendors/e2b.ts'
+import type { VendorServer } from '../../../test/servers/vendors/fleet.ts'
 import { serveSandbox } from '../../doors/hosting/sandbox-server.ts'
 import { findWalls } from '../sandboxes/walls.ts'
 import { containerWorkspaces } from './container.ts'
@@ -19,6 +22,8 @@ import {
 import { listFilesIn, readFileIn, writeFileIn } from './files.ts'
 import { localWorkspaces } from './local.ts'
 import { remoteWorkspaces } from './remote.ts'
+import { daytonaWorkspaces } from './vendors/daytona.ts'
+import { e2bWorkspaces } from './vendors/e2b.ts'
 
 const { signal } = new AbortController()
 const limits = { ...usualLimits, seconds: 2, outputBytes: 1000 }
@@ -33,6 +38,8 @@ const hasEngine =
   image !== undefined && spawnSync('podman', ['image', 'exists', image]).status === 0
 if (!hasEngine)
   console.warn('SKIPPED: no podman with ESPALIER_TEST_IMAGE; containers were not run.')
+/** Every command of these machines is one of walls that are built anew, three times over. */
+const isSoak = process.env.ESPALIER_SOAK !== undefined
 const hasWalls = findWalls().by !== undefined
 
 async function openRemote(): Promise<Workspaces> {
@@ -41,10 +48,29 @@ async function openRemote(): Promise<Workspaces> {
   return await remoteWorkspaces({ url: server.url, key: 'key' })
 }
 
+/** Machines of a vendor, whose SDK asks a server of ours that speaks its protocol. */
+async function openVendor(serving: Promise<VendorServer>): Promise<Workspaces> {
+  const server = await serving
+  const { url } = server
+  const options = { limits, key: 'key', api: url, starts: 1000 }
+  const workspaces =
+    server.vendor === 'e2b'
+      ? await e2bWorkspaces({ ...options, machines: url })
+      : await daytonaWorkspaces(options)
+  closing.push(async () => {
+    await workspaces[Symbol.asyncDispose]()
+    expect([...server.fleet.machines]).toEqual([])
+    await server[Symbol.asyncDispose]()
+  })
+  return workspaces
+}
+
 const kinds: readonly (readonly [string, boolean, () => Promise<Workspaces> | Workspaces])[] = [
   ['within walls', hasWalls, () => localWorkspaces({ limits })],
   ['in a container', hasEngine, () => containerWorkspaces({ engine: 'podman', limits })],
   ['on another machine', hasWalls, openRemote],
+  ['in E2B', hasWalls, () => openVendor(serveE2b())],
+  ['in Daytona', hasWalls && isSoak, () => openVendor(serveDaytona())],
 ]
 
 describe.each(kinds.filter(([, isHere]) => isHere))('a workspace %s', (_name, _isHere, make) => {

@@ -78,6 +78,22 @@ export interface Workspace extends AsyncDisposable {
   put(put: Put, call: Call): Promise<void>
   /** A copy that goes its own way from here. */
   fork(call: Call): Promise<Workspace>
+  /** What was used until now, if somebody has to be paid for it. */
+  use?(): WorkspaceUse
+}
+
+/** What a workspace of a vendor used: reports of attempts have it as `sandbox`. */
+export type WorkspaceUse = {
+  readonly vendor: string
+  /** From its start, without the time it was paused. */
+  readonly seconds: number
+  /** In the currency of the price that was named, if one was. */
+  readonly cost?: number
+}
+
+/** The part of a report that says what a workspace used. */
+export function useOf(workspace: Workspace): { readonly sandbox?: WorkspaceUse } {
+  return workspace.use ? { sandbox: workspace.use() } : {}
 }
 
 /** A way to isolate workspaces: walls of the system, containers, another machine. */

@@ -9,7 +9,7 @@ it('a sandbox is opened by its kind, with its items', async () => {
 
 it('a kind, an item or an address that is wrong is told with what was possible', async () => {
   await expect(openSandbox('dcker', usualLimits)).rejects.toThrow(
-    'No sandbox called "dcker". Known: local, docker, podman, container, remote. Did you mean "docker"?',
+    'No sandbox called "dcker". Known: local, docker, podman, container, remote, e2b, daytona. Did you mean "docker"?',
   )
   await expect(openSandbox('local:wals=none', usualLimits)).rejects.toThrow('wals')
   await expect(openSandbox('remote:ftp://machine', usualLimits)).rejects.toThrow('Invalid URL')

@@ -50,13 +50,61 @@ const kinds: Readonly<Record<string, () => Promise<SandboxKind>>> = {
   remote: async () =>
     sandboxKind({
       options: z.strictObject({
-        variant: z.url({ protocol: /^https?$/ }),
+        variant: address(),
         /** The variable of the process that holds the key of the server. */
         'key-variable': z.string().min(1).optional(),
       }),
       open: ({ variant: url, 'key-variable': variable }) =>
         remoteWorkspaces({ url, key: keyIn(variable) }),
     }),
+  e2b: async () =>
+    sandboxKind({
+      options: z.strictObject({
+        ...vendorItems(),
+        'key-variable': z.string().min(1).default('E2B_API_KEY'),
+        template: z.string().min(1).optional(),
+        domain: z.string().min(1).optional(),
+        api: address().optional(),
+        machines: address().optional(),
+        fork: z.enum(['fork', 'snapshot']).optional(),
+      }),
+      open: async ({ 'key-variable': variable, ...options }, limits) =>
+        (await import('../vendors/e2b.ts')).e2bWorkspaces({
+          ...options,
+          limits,
+          key: keyIn(variable),
+        }),
+    }),
+  daytona: async () =>
+    sandboxKind({
+      options: z.strictObject({
+        ...vendorItems(),
+        'key-variable': z.string().min(1).default('DAYTONA_API_KEY'),
+        api: address().optional(),
+        target: z.string().min(1).optional(),
+        snapshot: z.string().min(1).optional(),
+        image: z.string().min(1).optional(),
+      }),
+      open: async ({ 'key-variable': variable, ...options }, limits) =>
+        (await import('../vendors/daytona.ts')).daytonaWorkspaces({
+          ...options,
+          limits,
+          key: keyIn(variable),
+        }),
+    }),
+}
+
+const address = () => z.url({ protocol: /^https?$/ })
+
+/** The items that every vendor takes. */
+function vendorItems() {
+  return {
+    lease: z.coerce.number().int().min(60).max(86_400).optional(),
+    starts: z.coerce.number().positive().max(1000).optional(),
+    patience: z.coerce.number().min(0).max(86_400).optional(),
+    pause: z.coerce.number().min(0).max(86_400).optional(),
+    price: z.coerce.number().min(0).optional(),
+  }
 }
 
 /** Opens a sandbox by its name: `podman`, `remote:http://machine:8100`, or that address alone. */
@@ -73,6 +121,8 @@ export async function openSandbox(text: string, limits: WorkspaceLimits): Promis
 }
 
 /** The key in a variable of this process; a variable that is named must be set. */
+function keyIn(variable: string): string
+function keyIn(variable: string | undefined): string | undefined
 function keyIn(variable: string | undefined): string | undefined {
   const key = variable === undefined ? undefined : process.env[variable]
   if (variable !== undefined && !key) throw new Error(`the variable ${variable} is not set`)
