@@ -33,7 +33,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     }
   }
   const learned = tried.filter(({ name }) =>
-    figures.every(figure => figure.name !== name || isClear(figure)),
+    figures.every(figure => figure.name !== name || figure.isClear),
   )
   if (!json) console.log(`${learned.length} of ${tried.length} learn clearly with every seed`)
   return { figures, learned: learned.map(({ name }) => name) }
@@ -42,20 +42,19 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
 interface FirstTry {
   readonly name: string
   readonly seed: number
-  /** Held-out success, and its intervals. */
+  /** Held-out success at the start and after the last step. */
   readonly before: number
   readonly after: number
-  readonly beforeHigh: number
-  readonly afterLow: number
+  /** The lower bound of that change, task by task. */
+  readonly changeLow: number
+  /** Whether it is above 0. */
+  readonly isClear: boolean
   readonly steps: number
   readonly taught: number
   readonly trained: number
   /** The last lines of `train`. */
   readonly said: string
 }
-
-/** Whether the interval after training lies above the one before. */
-const isClear = ({ beforeHigh, afterLow }: FirstTry): boolean => afterLow > beforeHigh
 
 function firstTry(newcomer: (typeof newcomers)[number], seed: number): FirstTry {
   const { name, kind } = newcomer
@@ -83,13 +82,16 @@ function firstTry(newcomer: (typeof newcomers)[number], seed: number): FirstTry 
     if (next === undefined) throw new Error(`teach named no train:\n${teach.stderr}`)
     const train = run([...wordsOf(next), '--json'])
     const figures = JSON.parse(train.stdout.trim().split('\n').at(-1)!) as Trained
+    const { run: made } = figures
+    const compared = follow(folder, ['compare', `${made}@before`, `${made}@after`, '--json'])
+    const { success } = JSON.parse(compared.stdout.trim().split('\n').at(-1)!) as Compared
     return {
       name,
       seed,
       before: figures.successBefore,
       after: figures.successAfter,
-      beforeHigh: figures.intervalBefore.high,
-      afterLow: figures.intervalAfter.low,
+      changeLow: success.low,
+      isClear: success.low > 0,
       steps: figures.steps,
       taught: teach.seconds,
       trained: train.seconds,
@@ -103,9 +105,12 @@ function firstTry(newcomer: (typeof newcomers)[number], seed: number): FirstTry 
 interface Trained {
   readonly successBefore: number
   readonly successAfter: number
-  readonly intervalBefore: { readonly high: number }
-  readonly intervalAfter: { readonly low: number }
   readonly steps: number
+  readonly run: string
+}
+
+interface Compared {
+  readonly success: { readonly low: number }
 }
 
 function follow(cwd: string, words: readonly string[]) {
@@ -121,7 +126,7 @@ function follow(cwd: string, words: readonly string[]) {
 
 function print(figure: FirstTry): void {
   const { name, seed, before, after, steps, taught, trained } = figure
-  const verdict = isClear(figure) ? 'learns' : 'does not learn clearly'
+  const verdict = figure.isClear ? 'learns' : 'does not learn clearly'
   console.log(
     `${name.padEnd(8)} seed ${seed}  ${before.toFixed(3)} → ${after.toFixed(3)}  ${verdict}  ` +
       `(${steps} steps; teach ${taught.toFixed(0)} s, train ${trained.toFixed(0)} s)`,

@@ -78,7 +78,7 @@ export const booker = agent({
         isFree: draw() < 0.6,
       }))
       return {
-        id: `${split}-${index}` as never,
+        id: `${split}-${index}`,
         data: { people: 2 + Math.floor(draw() * 9), rooms },
       }
     }),

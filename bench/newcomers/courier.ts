@@ -58,7 +58,7 @@ export const courier = environment({
       const from = places[Math.floor(draw() * places.length)]!
       const others = places.filter(each => each !== from)
       const to = others[Math.floor(draw() * others.length)]!
-      return { id: `${split}-${index}` as never, data: { from, to } }
+      return { id: `${split}-${index}`, data: { from, to } }
     }),
 })
 

@@ -71,7 +71,7 @@ export const pager = agent({
         cause: one(cause.options),
         tier: one(['paying', 'trial'] as const),
       }
-      return { id: `${split}-${index}` as never, data }
+      return { id: `${split}-${index}`, data }
     }),
 })
 

@@ -50,7 +50,7 @@ export const till = environment({
       const second = (first + 1 + Math.floor(draw() * (goods.length - 1))) % goods.length
       const basket = [goods[first]!, goods[second]!]
       const prices = Object.fromEntries(basket.map(each => [each, 1 + Math.floor(draw() * 5)]))
-      return { id: `${split}-${index}` as never, data: { basket, prices } }
+      return { id: `${split}-${index}`, data: { basket, prices } }
     }),
 })
 

@@ -37,7 +37,7 @@ export const run = agent({
   makeTasks({ count, split = 'train' }) {
     return pick(split)
       .slice(0, count)
-      .map((data, index) => ({ id: `${split}-${index}` as never, data }))
+      .map((data, index) => ({ id: `${split}-${index}`, data }))
   },
 })
 

@@ -64,7 +64,7 @@ const common = {
       return isHeldOut === (split === 'held-out') ? { cost, worth } : deal()
     }
     return Array.from({ length: count }, (_, index) => ({
-      id: `${split}-${index}` as never,
+      id: `${split}-${index}`,
       data: deal(),
     }))
   },

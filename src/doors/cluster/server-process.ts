@@ -8,8 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { lockFolder, makeFolder, removeUnlessNeeded } from './local-folder.ts'
-import { loadServer } from './peers.ts'
-import { linkLibraries } from './server-libraries.ts'
+import { loadReachableServer } from './reachable-server.ts'
 import { starterGone } from './starter.ts'
 
 const gone = starterGone()
@@ -31,35 +30,36 @@ async function freePort(): Promise<number> {
   return port
 }
 
-async function openServer(databaseDir: string, port: number) {
-  const { default: EmbeddedPostgres } = await loadServer()
-  return new EmbeddedPostgres({
-    databaseDir,
+/** How servers over some data are made, all at one port. */
+async function serversAt(port: number) {
+  const { default: EmbeddedPostgres } = await loadReachableServer(folder)
+  const common = {
     user: 'espalier',
     password: process.env.ESPALIER_SERVER_PASSWORD ?? '',
     port,
-    authMethod: 'scram-sha-256',
+    authMethod: 'scram-sha-256' as const,
     persistent: true,
     createPostgresUser: isRoot,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
     postgresFlags: ['-c', `listen_addresses=${host}`, '-c', `unix_socket_directories=`],
     onLog: keepLog,
     onError: keepLog,
-  })
+  }
+  return (databaseDir: string) => new EmbeddedPostgres({ databaseDir, ...common })
 }
 
 /**
  * Makes the data in a folder of its own, which becomes the server's when it is whole. The package writes
  * the password into a temporary file meanwhile: here it lies in that folder too, and ends with it.
  */
-async function makeData(port: number): Promise<void> {
+async function makeData(serverOver: Awaited<ReturnType<typeof serversAt>>): Promise<void> {
   const making = join(folder, 'making')
   await rm(making, { recursive: true, force: true })
   await makeFolder(making)
   if (isRoot) await giveToServer(making)
   Object.assign(process.env, { TMPDIR: making, TEMP: making })
   try {
-    const server = await openServer(join(making, 'data'), port)
+    const server = serverOver(join(making, 'data'))
     await server.initialise()
     await rename(join(making, 'data'), data)
   } finally {
@@ -107,14 +107,12 @@ async function isDead(): Promise<boolean> {
 
 /** Serves until whoever started this process is gone. */
 async function serve(): Promise<void> {
-  // Loaded first: that it is missing has an error of its own.
-  await loadServer()
-  await linkLibraries()
   const port = Number(wanted) || (await freePort())
-  if (!existsSync(join(data, 'PG_VERSION'))) await makeData(port)
+  const serverOver = await serversAt(port)
+  if (!existsSync(join(data, 'PG_VERSION'))) await makeData(serverOver)
   if (gone.aborted) return
   await admitOthers()
-  const server = await openServer(data, port)
+  const server = serverOver(data)
   await server.start()
   tellStarter({ port })
   if (!gone.aborted) await once(gone, 'abort')
@@ -131,11 +129,23 @@ async function main(): Promise<void> {
     await serve()
     await removeUnlessNeeded(folder)
   } catch (error) {
-    const words = log.trim().split('\n').slice(-3).join(' ')
-    tellStarter({ problem: error instanceof Error ? error.message : words })
+    tellProblem(error)
     process.exitCode = 1
   }
 }
+
+/** Says why there is no server: in the package's words, or the last that the server said. */
+function tellProblem(error: unknown): void {
+  const words = log.trim().split('\n').slice(-3).join(' ')
+  const problem = error instanceof Error ? error.message.trim() : words
+  tellStarter({ problem: problem || 'it ended at once, without a word' })
+}
+
+// A program that cannot be started fails outside of everything that waits for it.
+process.on('uncaughtException', error => {
+  tellProblem(error)
+  process.exit(1)
+})
 
 await main()
 process.exit()

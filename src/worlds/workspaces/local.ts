@@ -34,6 +34,7 @@ export interface LocalOptions {
 /** Workspaces within walls of this machine's system; refused if it can build none. */
 export function localWorkspaces(options: LocalOptions): Workspaces {
   checkLimits(options.limits)
+  if (process.platform === 'win32') throw new WorkspaceError(noShell)
   const builder = options.builder ?? findBuilder()
   const { network, files, processes } = builder.walls
   const isWalled = network && files && processes
@@ -58,6 +59,10 @@ export function localWorkspaces(options: LocalOptions): Workspaces {
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
 }
+
+const noShell =
+  'commands of a policy need /bin/sh, which Windows has not: use a container engine (sandbox=docker or ' +
+  'podman), or run Espalier within WSL'
 
 const noWalls =
   'commands of a policy are not run here: neither unshare nor bwrap may make namespaces. Allow user ' +
