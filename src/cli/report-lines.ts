@@ -124,16 +124,25 @@ function toolLines({ tools }: RunReport): readonly string[] {
   })
 }
 
-function costLines({ tokens, turns, seconds }: RunReport): readonly string[] {
+/** What the answers say of the cache, or the server's own count if they say nothing. */
+function cachedShare({ tokens, prefixCache }: RunReport): string {
+  if (tokens.cached > 0) return `, ${percent(tokens.cached / tokens.prompt)} of it cached`
+  if (!prefixCache) return ''
+  return `, ${percent(prefixCache.found / prefixCache.asked)} of it cached, by the server's own count`
+}
+
+function costLines(report: RunReport): readonly string[] {
+  const { tokens, turns, seconds } = report
   const { perTrajectory: per } = tokens
   const total = Object.values(seconds).reduce((sum, each) => sum + each, 0)
   const lanes = Object.entries(seconds)
     .filter(([, each]) => each > 0)
     .map(([lane, each]) => `${lane} ${duration(each)} (${percent(each / total)})`)
-  // A server that does not tell leaves it at nothing.
-  const cached = tokens.cached > 0 ? `, ${percent(tokens.cached / tokens.prompt)} of it cached` : ''
   return [
-    line('tokens', `${count(tokens.sampled)} sampled, ${count(tokens.prompt)} prompt${cached}`),
+    line(
+      'tokens',
+      `${count(tokens.sampled)} sampled, ${count(tokens.prompt)} prompt${cachedShare(report)}`,
+    ),
     line(
       'lengths',
       `${count(per.mean)} tokens on average, median ${count(per.median)}, 95 % under ${count(per.p95)}, at most ${count(per.most)}; ${turns.mean.toFixed(1)} turns`,

@@ -205,6 +205,12 @@ export interface InsideWeights {
   copy(): Promise<Policy>
 }
 
+/** Tokens of prompts since a server was started, by its own count, whoever asked. */
+export interface PrefixCache {
+  readonly asked: number
+  readonly found: number
+}
+
 /** Anything that continues a token sequence. */
 export interface Policy extends AsyncDisposable {
   readonly name: string
@@ -224,6 +230,8 @@ export interface Policy extends AsyncDisposable {
   readonly inside?: InsideWeights
   /** The policies behind one that balances over several. */
   readonly members?: readonly Policy[]
+  /** How much of all prompts the server found in its cache, by its own count; undefined if it does not tell. */
+  prefixCache?(call: Call): Promise<PrefixCache | undefined>
   /** Sets which distribution the server's log-probabilities were measured to be of; later samples carry it. */
   takeLogprobs?(found: 'raw' | 'processed'): void
 }

@@ -180,7 +180,7 @@ async function keepIn(
     parts: { ...given, ...run.parts, listen: observed.parts.listen! } satisfies RollParts,
     async finish() {
       await run.finish()
-      await writeReport(out, observed.notes())
+      await writeReport(out, await observed.notes())
     },
     async [Symbol.asyncDispose]() {
       await observed[Symbol.asyncDispose]()

@@ -95,6 +95,15 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
         },
       },
     }),
+    ...(policies.every(({ prefixCache }) => prefixCache) && {
+      async prefixCache(call) {
+        const counts = await Promise.all(policies.map(each => each.prefixCache!(call)))
+        return counts.reduce(
+          (sum, each) =>
+            sum && each && { asked: sum.asked + each.asked, found: sum.found + each.found },
+        )
+      },
+    }),
     takeLogprobs(found) {
       for (const { takeLogprobs } of policies) takeLogprobs?.(found)
     },

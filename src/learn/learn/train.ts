@@ -123,7 +123,7 @@ async function trainObserved<Data>(
   await using observed = await openObserved(parts, options)
   return {
     trained: await trainParts(tasks, observed.parts, options),
-    notes: observed.notes(),
+    notes: await observed.notes(),
   }
 }
 

@@ -58,7 +58,7 @@ async function* rollObserved<Data>(
   await using observed = await openObserved(parts, options)
   const record = { out, kind, config: configOf(parts, options), unfinished, resumes, retry, tell }
   yield* rollIntoRun(tasks, observed.parts, record)
-  return observed.notes()
+  return await observed.notes()
 }
 
 /** What the run folder records: the settings that options came from, or the options themselves. */

@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path'
+import type { PrefixCache } from '../../base/core/policy.ts'
 import { packageVersion } from '../../base/core/process/package-version.ts'
 import {
   keepSecret,
@@ -41,6 +42,8 @@ export interface ObserverNotes {
   readonly workers?: readonly WorkerStatus[]
   readonly notices?: { readonly sent: number; readonly held: number; readonly failed: number }
   readonly spans?: { readonly sent: number; readonly lost: number }
+  /** What the server counted of prompts and of its cache during the run, whoever asked it. */
+  readonly prefixCache?: PrefixCache
 }
 
 /** The settings that observers read; missing ones have their default. */

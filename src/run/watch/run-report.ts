@@ -54,6 +54,7 @@ const noteNames = [
   'workers',
   'notices',
   'spans',
+  'prefixCache',
   'training',
 ] as const
 

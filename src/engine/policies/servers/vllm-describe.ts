@@ -1,8 +1,8 @@
 import type { Call } from '../../../base/core/call.ts'
-import type { PolicyDescription } from '../../../base/core/policy.ts'
+import type { PolicyDescription, PrefixCache } from '../../../base/core/policy.ts'
 import { asArray, asCount, asObject, wrong } from '../transport/reading.ts'
 import { ServerError } from '../transport/server-error.ts'
-import { getObject } from './ask.ts'
+import { ask, getObject } from './ask.ts'
 import type { Server } from './server.ts'
 
 function isBroken(cause: unknown): boolean {
@@ -40,6 +40,21 @@ export async function describeVllm(
     ...(typeof model === 'string' ? { model } : {}),
     ...(context === undefined ? {} : { context }),
   }
+}
+
+/** How much of all prompts a server has found in its cache: a plain one says so in its metrics alone. */
+export async function countVllmCache(server: Server, call: Call): Promise<PrefixCache | undefined> {
+  const text = (await ask(server, { path: '/metrics' }, call).catch(() => '')).toString()
+  const sum = (name: string): number | undefined => {
+    // One line for every engine of the server.
+    const lines = text.matchAll(
+      new RegExp(`^vllm:prefix_cache_${name}_total\\{.*\\} (\\S+)$`, 'gm'),
+    )
+    const counts = [...lines].map(([, count]) => Number(count)).filter(Number.isFinite)
+    return counts.length === 0 ? undefined : counts.reduce((total, count) => total + count, 0)
+  }
+  const [asked, found] = [sum('queries'), sum('hits')]
+  return asked === undefined || found === undefined ? undefined : { asked, found }
 }
 
 /** What a server in development mode says of its `--logprobs-mode`; others do not know the path. */

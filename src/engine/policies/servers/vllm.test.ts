@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { faults } from '../../../../test/servers/serving.ts'
 import { openStage, statedSampling } from '../../../../test/servers/staged.ts'
@@ -55,6 +59,19 @@ describe('vllm', () => {
       '/v1/completions',
       '/v1/completions',
     ])
+  })
+
+  it('counts what its cache found, in the metrics of a real server, and gives nothing without them', async () => {
+    const text = readFileSync('test/fixtures/servers/vllm-metrics.txt', 'utf8')
+    const metrics = createServer((_, response) => void response.end(text)).listen(0, '127.0.0.1')
+    await once(metrics, 'listening')
+    await using policy = openVllm(`http://127.0.0.1:${(metrics.address() as AddressInfo).port}`)
+    const cache = await policy.prefixCache?.(call())
+    metrics.close()
+    await using silent = await openVllmServer()
+    await using other = openVllm(silent.url)
+    expect(cache).toEqual({ asked: 5924, found: 1920 })
+    expect(await other.prefixCache?.(call())).toBeUndefined()
   })
 
   it('marks the basis of its log-probabilities', async () => {

@@ -42,7 +42,7 @@ import {
   readChoices,
   readPromptLogprobs,
 } from './vllm-answer.ts'
-import { describeVllm } from './vllm-describe.ts'
+import { countVllmCache, describeVllm } from './vllm-describe.ts'
 import { type AskWithImages, makeImageRequests } from './vllm-images.ts'
 import { makeVllmFrames, type VllmEndpoint, vllmPaths, vllmScoreFrame } from './vllm-request.ts'
 import { makeWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
@@ -141,6 +141,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
     sampleSeveral: (request, seeds, call) => sampleSeveral(begin(vllm, request), seeds, call),
     score: (ids, from, options, call) => score(vllm, { ids, from, ...options }, call),
     describe: call => describeVllm(server, options.servedModel, call),
+    prefixCache: call => countVllmCache(server, call),
     weights,
     takeLogprobs(found) {
       vllm.logprobs = options.logprobs ?? found
