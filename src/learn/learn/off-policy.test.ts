@@ -3,7 +3,7 @@ import { importanceWeights } from '../../base/math/importance.ts'
 import { mismatch } from '../../base/math/mismatch.ts'
 import { checkImportance, readImportance } from '../../engine/weigh/importance.ts'
 import { mismatchMetrics } from './embedded-off-policy.ts'
-import { importanceOf } from './off-policy.ts'
+import { importanceOf, twoEnginesLine } from './off-policy.ts'
 
 /** Two trajectories over five tokens, the first of which they share. */
 const paths = {
@@ -108,4 +108,11 @@ it('says in which turn trainer and sampler are apart: tokens of a turn are those
   expect(metrics['mismatchKl/turn-1']).toBe(0)
   expect(metrics['mismatchKl/turn-2']).toBeCloseTo((Math.expm1(0.5) - 0.5) / 6)
   expect(metrics.mismatchKl).toBeCloseTo((Math.expm1(0.5) - 0.5) / 10)
+})
+
+it('a run whose samples another engine draws says what of it is in every ratio, unless it is weighed', () => {
+  const server = { name: 'vllm:http://localhost:8000', weights: { update: async () => {} } }
+  expect(twoEnginesLine(server, {})).toMatch(/^vllm:.*two engines.*--proximal recompute/)
+  expect(twoEnginesLine(server, { importance: ['token'] })).toBeUndefined()
+  expect(twoEnginesLine({ name: 'embedded' }, {})).toBeUndefined()
 })

@@ -1,3 +1,4 @@
+import type { Policy } from '../../base/core/policy.ts'
 import { importanceWeights, stalenessWeights } from '../../base/math/importance.ts'
 import type { TokenPaths } from '../../base/math/paths.ts'
 import type { OffPolicy } from '../../engine/weigh/importance.ts'
@@ -37,4 +38,18 @@ export function importanceOf(
     })
   }
   return { weights, bounded }
+}
+
+/** What to know if one engine samples and another learns; undefined if nothing is to be chosen. */
+export function twoEnginesLine(
+  { name, weights }: Pick<Policy, 'name' | 'weights'>,
+  { importance = [] }: { readonly importance?: readonly string[] },
+): string | undefined {
+  if (!weights || importance.length > 0) return undefined
+  return (
+    `${name} samples and the trainer learns: two engines, whose log-probabilities differ by some 0.03 nats a token ` +
+    'if one of them computes in bfloat16, and so does every ratio. Recorded numbers are kept as they are; ' +
+    '--proximal recompute with --importance token, mask or reject weighs tokens by the difference, and the sentinel ' +
+    'engine-mismatch tells of a large one (docs/guides/training.md#samples-of-other-weights)'
+  )
 }

@@ -29,6 +29,7 @@ import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
 import type { Evaluation, Measured } from './held-out.ts'
+import { twoEnginesLine } from './off-policy.ts'
 import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
 import type { OpenFeed } from './steps/feed.ts'
 import type { Ledger } from './steps/ledger.ts'
@@ -107,6 +108,8 @@ export async function trainOn<Data>(
   }
   await using opened = await openRollParts(environment, tasks, rolling)
   if ((options.sinks?.length ?? 0) > 0) refuseBatch(opened.parts.estimate, '--sinks')
+  const line = twoEnginesLine(opened.parts.policy, options)
+  if (line !== undefined) options.tell?.(line)
   if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
   const { out } = options
   const { trained, notes } = await trainObserved(tasks, opened.parts, { ...options, out })
