@@ -1,5 +1,6 @@
 import type { AssistantMessage, Message, ToolDefinition } from '@espalier/text'
 import type { Call } from './call.ts'
+import type { NonEmpty } from './ids.ts'
 import type { PromptImages } from './image.ts'
 import type { LogprobBasis, SampledSegment, VersionRange } from './segment.ts'
 import type { WeightSync } from './trainer.ts'
@@ -64,8 +65,46 @@ export interface SampleRequest {
   readonly expertsFrom?: number
   /** How many candidates per token to report. @default 0 */
   readonly topLogprobs?: number
+  /** What the sample has to be, if the policy can be held to a form. */
+  readonly form?: Form
   /** Called with the tokens as they come, if the policy streams; a returned name ends the sample as that guard's. */
   readonly watch?: Watch
+}
+
+/** A JSON schema, as far as it is looked at here. */
+export interface JsonSchema {
+  readonly type?: string | readonly string[]
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | JsonSchema
+  readonly items?: JsonSchema
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly anyOf?: readonly JsonSchema[]
+  readonly oneOf?: readonly JsonSchema[]
+  readonly allOf?: readonly JsonSchema[]
+  readonly $ref?: string
+  readonly [keyword: string]: unknown
+}
+
+/** A JSON value with the text around it, such as that of a call. */
+export interface FormText {
+  readonly before: string
+  readonly schema: JsonSchema
+  readonly after: string
+  /** How the value is written: as JSON, or as the keyword arguments of a call in Python. @default 'json' */
+  readonly writes?: 'json' | 'keywords'
+}
+
+/** What a sample has to be: one of these texts. */
+export interface Form {
+  readonly oneOf: NonEmpty<FormText>
+  /** What of it was sampled before, if this sample goes on. */
+  readonly begun?: string
 }
 
 /** Watches a sample while it grows; returns the name of the guard that wants it stopped, or nothing. */
@@ -134,6 +173,8 @@ export interface PolicyCapabilities {
   readonly entropies: boolean
   /** Tells which experts served each token. @default false */
   readonly experts?: boolean
+  /** Which forms it can be held to: JSON with text around it, from the beginning on, or any. @default none */
+  readonly forms?: 'json' | 'any'
   /** Is shown images with its tokens. @default false */
   readonly images?: boolean
   readonly score: boolean

@@ -5,7 +5,7 @@ declare const checked: unique symbol
 
 /**
  * Which distribution a log-probability is of: `tempered` (after temperature, before top-p and
- * top-k), `raw` (temperature 1), `renormalised` (after top-p and top-k).
+ * top-k), `raw` (temperature 1), `renormalised` (after top-p and top-k, or among what a form allows).
  */
 export type LogprobBasis = 'tempered' | 'raw' | 'renormalised'
 

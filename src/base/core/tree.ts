@@ -242,6 +242,7 @@ export function basisProblem(
     const from = basis === 'renormalised' ? 'after' : 'without'
     return `drawn with ${cuts.join(' and ')}, log-probabilities ${from} that cut`
   }
+  if (basis === 'renormalised') return 'drawn in a form, log-probabilities among what it allows'
   return basis === 'raw' && temperature !== 1
     ? `raw, before the temperature of ${temperature}`
     : undefined

@@ -20,12 +20,13 @@ import {
 } from './contract.ts'
 import { endByStop, makeDeltas } from './deltas.ts'
 import { type Drawn, drawTurn } from './draw.ts'
+import { unmetBy } from './form/unmet.ts'
+import { formFor } from './form/wanted.ts'
 import { Keys, messageKeys } from './message-key.ts'
 import { otherSampling, requestSampling, shownBy } from './request.ts'
 import type { Share } from './room.ts'
 import type { Seat } from './seat.ts'
 import { type CapturedTurn, openTurn, type Prompted, promptLength, turnLength } from './turn.ts'
-import { unmetBy } from './unmet.ts'
 
 /** Everything that answering a request needs. */
 export interface Answering extends Required<Omit<CaptureOptions, 'seats'>> {
@@ -109,6 +110,7 @@ async function answerOnce(
     sampling: samplingOf(request, answering),
     stop: request.stop ?? [],
     topLogprobs: request.topLogprobs ?? 0,
+    form: formFor(request, context, one.prompted.tools),
     key: keyOf(answering, one),
     seat: seat.name,
     seedName: seedName(request, answering, one),

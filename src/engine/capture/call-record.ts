@@ -1,7 +1,7 @@
 import type { Message, ToolCall, ToolDefinition } from '@espalier/text'
 import { textOf } from '@espalier/text'
 import type { CallRecord, ToolProblem } from '../../base/core/tool.ts'
-import { checkBy } from './schema-check.ts'
+import { checkBy } from './form/schema-check.ts'
 
 /** What a call is recorded with. */
 export interface CallPlace {

@@ -10,8 +10,8 @@ import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
 /**
- * What form an answer should have. It is asked for in words, as no policy here decodes under a
- * grammar; an answer in another form is reported in `unmet`.
+ * What form an answer should have. It is asked for in words, and held to by policies that draw in a form
+ * (`formFor`); an answer in another form is reported in `unmet`.
  */
 export type ResponseFormat =
   | { readonly kind: 'text' }

@@ -1,5 +1,5 @@
 import type { World } from '../../base/core/environment.ts'
-import type { SampleKey, SampleRequest, Sampling, Watch } from '../../base/core/policy.ts'
+import type { Form, SampleKey, SampleRequest, Sampling, Watch } from '../../base/core/policy.ts'
 import { isSampled, type SampledSegment } from '../../base/core/segment.ts'
 import type { Attempt, RolloutContext } from '../rollout/attempt.ts'
 import { type ChangeRequest, type SampledSegments, sampleSegments } from '../rollout/sample-turn.ts'
@@ -24,6 +24,8 @@ export interface DrawOptions {
   readonly seedName: string
   /** The request's own seed, if requests decide how to sample. */
   readonly seed: number | undefined
+  /** What the answer has to be, if the policy is held to it. */
+  readonly form: Form | undefined
   /** Called with all tokens of the turn whenever there are more. */
   readonly watch: ((ids: Int32Array) => void) | undefined
 }
@@ -82,7 +84,7 @@ function rollingWith(context: CaptureContext): RolloutContext {
 
 /** Changes the request of a draw: adds which sample of the attempt it is, and who watches. */
 function changeFor({ tokens }: Prompted, options: DrawOptions): ChangeRequest {
-  const { context, key, seat, seed, sampling, stop, topLogprobs, watch } = options
+  const { context, key, seat, seed, sampling, stop, topLogprobs, form, watch } = options
   const start = tokens.length
   // Keep the same array if nothing is added, so that what is cached by its identity is used again.
   const stopStrings = stop.length === 0 ? context.stopStrings : [...context.stopStrings, ...stop]
@@ -96,9 +98,22 @@ function changeFor({ tokens }: Prompted, options: DrawOptions): ChangeRequest {
     if (topLogprobs > context.topLogprobs) changed.topLogprobs = topLogprobs
     if (seat !== '') changed.seat = seat
     if (seed !== undefined) changed.seed = seed
+    const going = form && goingOn(form, request.prompt.ids.subarray(start), context)
+    if (going) changed.form = going
     if (watch) changed.watch = watchBoth(watch, request, start)
     return changed
   }
+}
+
+/** A form of which a sample under earlier weights may have made the beginning; servers cannot go on in one. */
+function goingOn(
+  form: Form,
+  before: Int32Array,
+  { renderer, policy }: CaptureContext,
+): Form | undefined {
+  if (before.length === 0) return form
+  if (policy.capabilities.forms !== 'any') return undefined
+  return { ...form, begun: renderer.decode(before) }
 }
 
 /** Shows a sample's tokens to whoever watches, and to its guards. */

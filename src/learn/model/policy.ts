@@ -7,6 +7,7 @@ import type {
 } from '../../base/core/policy.ts'
 import { sampled } from '../../base/core/segment.ts'
 import { draw, tokenizerOf } from './draw.ts'
+import { drawInForm } from './draw-form.ts'
 import { EmbeddedWeights } from './inside.ts'
 import { copyModel, type EmbeddedModel, openModel } from './model.ts'
 import { isByteToken } from './vocabulary.ts'
@@ -96,6 +97,7 @@ const capabilities: PolicyCapabilities = {
   seed: true,
   version: true,
   stream: true,
+  forms: 'any',
 }
 
 /** If a larger share of an opening is spelled in bytes, a warning is given. */
@@ -126,7 +128,10 @@ async function sample(
 ): Promise<TokenSample> {
   const started = clock()
   const prompt = request.prompt.ids
-  const drawn = await draw(model, { ...request, prompt }, call)
+  const { form } = request
+  const drawn = form
+    ? await drawInForm(model, { ...request, prompt, form }, call)
+    : await draw(model, { ...request, prompt }, call)
   const { ids, logprobs, entropies, top, finish, version, cachedTokens } = drawn
   return {
     kind: 'tokens',

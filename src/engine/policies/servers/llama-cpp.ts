@@ -7,6 +7,7 @@ import type {
   TokenSample,
 } from '../../../base/core/policy.ts'
 import { type Clock, systemClock } from '../../../base/core/process/clock.ts'
+import { llamaForm } from '../form/engines.ts'
 import { toTokenSample } from '../sample.ts'
 import { isCut } from '../sampling.ts'
 import { follow } from '../transport/follow.ts'
@@ -70,6 +71,7 @@ export function openLlamaCpp(url: string, options: LlamaCppOptions = {}): Policy
       seed: true,
       version: options.version !== undefined,
       stream: true,
+      forms: 'json',
     },
     async sample(request, call) {
       call.signal.throwIfAborted()
@@ -182,6 +184,7 @@ function rest(request: SampleRequest, stream: boolean): object {
     n_probs: Math.max(1, topLogprobs),
     post_sampling_probs: sampling.temperature > 0,
     stream,
+    ...llamaForm(request.form),
   }
 }
 
@@ -219,7 +222,7 @@ function finish({ llama, request, time, version }: Drawn, draw: LlamaDraw): Toke
     ids: draw.ids,
     logprobs: draw.logprobs,
     top: draw.top,
-    basis: isRaw ? 'raw' : isCut(request.sampling) ? 'renormalised' : 'tempered',
+    basis: isRaw ? 'raw' : isCut(request.sampling) || request.form ? 'renormalised' : 'tempered',
     version: { from: version, to: Math.max(version, llama.version()) },
     finish: draw.finish,
     usage: {

@@ -6,6 +6,7 @@ export const sharedFields = [
   'stopIds',
   'stopStrings',
   'topLogprobs',
+  'form',
 ] as const satisfies readonly (keyof SampleRequest)[]
 
 /** Whether two things agree in these fields. */

@@ -1,4 +1,5 @@
 import type { SampleRequest, ScoreOptions } from '../../../base/core/policy.ts'
+import { sglangForm } from '../form/engines.ts'
 import type { BodyFrame } from '../transport/prompt-writer.ts'
 import { isSameIn, sharedFields } from './same-fields.ts'
 
@@ -125,5 +126,6 @@ function samplingOf(request: SampleRequest): object {
     skip_special_tokens: false,
     spaces_between_special_tokens: false,
     no_stop_trim: true,
+    ...sglangForm(request.form),
   }
 }

@@ -162,6 +162,7 @@ function capabilitiesOf(basis: LogprobBasis): PolicyCapabilities {
     seed: false,
     version: true,
     stream: true,
+    forms: 'json',
   }
 }
 
@@ -310,7 +311,7 @@ function finish(attempt: SampleState, generated: Generated): TokenSample {
     logprobs,
     top,
     experts: sglang.experts && readExperts(generated.experts, sglang.experts, { ...place, from }),
-    basis: basisOf(sglang, request.sampling.temperature),
+    basis: request.form ? 'renormalised' : basisOf(sglang, request.sampling.temperature),
     version: versionRange(began, version),
     finish: generated.finish,
     usage: {

@@ -1,4 +1,5 @@
 import type { SampleRequest, Sampling } from '../../../base/core/policy.ts'
+import { vllmForm } from '../form/engines.ts'
 import type { BodyFrame } from '../transport/prompt-writer.ts'
 import { isSameIn, sharedFields } from './same-fields.ts'
 
@@ -64,6 +65,7 @@ function parametersOf(request: SampleRequest, { endpoint, count }: VllmFrame): o
     ignore_eos: false,
     include_stop_str_in_output: true,
     logprobs: widthFor(endpoint, request.topLogprobs ?? 0),
+    ...vllmForm(request.form),
   }
 }
 

@@ -136,6 +136,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
       seed: true,
       version: options.version !== undefined,
       stream: true,
+      forms: 'json',
     },
     sample: (request, call) => sample(begin(vllm, request), call),
     sampleSeveral: (request, seeds, call) => sampleSeveral(begin(vllm, request), seeds, call),
@@ -325,7 +326,7 @@ function finish(
     top,
     finish: choice.finish,
     experts: shape && readExperts(choice.experts, shape, place),
-    basis: basisOf(vllm, request.sampling),
+    basis: request.form ? 'renormalised' : basisOf(vllm, request.sampling),
     version: numbers
       ? versionRange(numbers[0], numbers.at(-1)!)
       : rangeSince(attempt.version, vllm),

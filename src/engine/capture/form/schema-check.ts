@@ -1,4 +1,4 @@
-import { validatorOf } from '../environments/tools/json-schema.ts'
+import { validatorOf } from '../../environments/tools/json-schema.ts'
 
 type Check = ReturnType<typeof validatorOf>
 

@@ -1,5 +1,5 @@
 import { type AssistantMessage, textOf } from '@espalier/text'
-import type { ChatRequest, Unmet } from './contract.ts'
+import type { ChatRequest, Unmet } from '../contract.ts'
 import { checkBy } from './schema-check.ts'
 
 /** What a request asked for in words and its answer lacks, each with what is wrong. */
