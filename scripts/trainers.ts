@@ -30,7 +30,7 @@ What a trainer cannot do exactly is refused by the export, and the table says so
   --record FILE   writes what they answered as JSON lines, in the form of test/fixtures/servers
   --sources DIR   checkouts whose own files read the exports, where packages are not enough
   --smollm2 DIR   a folder of a pretrained model, for real-model (without it: small ones of every family)
-  --only NAMES    exports, embedded, real-model (adapters and exports of pretrained models inside,
+  --only NAMES    images, exports, embedded, real-model (adapters and exports of pretrained models inside,
                     through transformers and PEFT), trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
                     Tinker SDK drives our test server), skyrl-server (we drive SkyRL's own), tuft,
                     twinkle, by commas
@@ -88,6 +88,7 @@ const ownChecks = [
   'sdk',
   'skyrl-server',
   'exports',
+  'images',
   ...driven,
 ]
 const found: Comparison[] = []
@@ -164,6 +165,17 @@ function compareExports(): void {
     else if (verdict === 'absent') tell({ trainer, run, absent: said })
     else if (verdict !== undefined) tell({ trainer, run, failed: said })
   }
+}
+
+/** Rows with images through each trainer's own code, on a toy that is made on the spot. */
+function compareImages(): void {
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-images-'))
+  const model = join(folder, 'toy')
+  runPython('scripts/servers/toy-vision.py', [model])
+  runNode('test/python/trainers/seen-runs.ts', folder, model, values.python)
+  const files = ['verl', 'slime', 'skyrl', 'trl'].map(to => join(folder, `${to}.jsonl`))
+  const output = runPython('test/python/trainers/with_images.py', [model, ...files])
+  for (const line of output.split('\n')) if (line.startsWith('{"trainer"')) tell(JSON.parse(line))
 }
 
 function comparePython(): void {
@@ -273,6 +285,7 @@ if (wants('sdk')) await attempt('sdk', () => checkTinker('sdk'))
 if (wants('skyrl-server')) await attempt('skyrl-server', () => checkTinker('skyrl-server'))
 for (const name of driven) if (wants(name)) await attempt(name, () => checkDriven(name))
 if (wants('exports')) await attempt('exports', compareExports)
+if (wants('images')) await attempt('images', compareImages)
 if (!only || only.some(name => !ownChecks.includes(name))) await attempt('python', comparePython)
 const wrong = found.filter(
   ({ apart, failed }) => failed !== undefined || (apart !== undefined && !(apart <= tolerance)),

@@ -72,7 +72,7 @@ def refuse_mixed(batch, name, what, instead):
 def read_batch(path_or_rows, prompt_length, response_length, pad_token_id, processor=None, beside="."):
     """A `DataProto` of an export, ready for log-probabilities, advantages and the update.
 
-    Rows that show images need the model's processor; their position ids are those that verl itself computes.
+    Rows that show images need `verl.utils.hf_processor(DIR)`; their position ids are those that verl itself computes.
     `beside` is the file that rows came from, if they are given as rows.
     """
     import numpy as np
@@ -128,6 +128,8 @@ def multi_modal_positions(tensors, inputs, processor):
     import torch
     from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
 
+    if any("image_grid_thw" in pixels for pixels in inputs) and not hasattr(processor, "get_rope_index"):
+        raise ValueError("verl computes positions of images with its own processor: give verl.utils.hf_processor(DIR)")
     loop = SimpleNamespace(processor=processor)
     token_types = {"mm_token_type_ids": True} if getattr(processor, "image_token_id", None) is not None else {}
     rows = zip(tensors["input_ids"], tensors["attention_mask"], inputs)

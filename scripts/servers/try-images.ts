@@ -151,7 +151,7 @@ function requestOf(
 }
 
 /** Transformers' own log-probabilities of tokens with images. */
-function openScorer(python: string, model: string) {
+export function openScorer(python: string, model: string) {
   const program = new URL('./score-images.py', import.meta.url).pathname
   const child = spawn(python, [program, model], { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()

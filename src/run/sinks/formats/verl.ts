@@ -1,3 +1,4 @@
+import type { Row } from '../../../base/core/row.ts'
 import { isUnscored, type MemberRow } from '../../rows/row-record.ts'
 import { promptLength, rowImportance, tokenCredit, trainedMask } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
@@ -72,7 +73,9 @@ function toOutput(
     response_mask: trainedMask(part).subarray(start, end),
     response_logprobs: numbers?.subarray(start, end) ?? null,
     reward_score: isUnscored(member) ? null : member.reward.total,
-    ...(row.images && { multi_modal_data: { images: imageFiles(row, imageFile) } }),
+    ...(row.images && {
+      multi_modal_data: { images: imageFiles(shownBefore(row, end), imageFile) },
+    }),
     ...(row.experts && { routed_experts: replayedExperts('verl', part) }),
     num_turns: trajectory.messages.length,
     metrics: {
@@ -110,6 +113,11 @@ function creditOf(part: MemberRow, start: number, end: number): object {
     advantages: plain.subarray(start, end),
     rollout_is_weights: rowImportance(row)!.subarray(start, end),
   }
+}
+
+/** A row with the images that it shows before a token. */
+function shownBefore({ images = [] }: Row, end: number): Pick<Row, 'images'> {
+  return { images: images.filter(image => image.end <= end) }
 }
 
 /** After the last sampled token of a row: nothing was sampled after the rest, and no token of it is trained. */
