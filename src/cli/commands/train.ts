@@ -1,5 +1,6 @@
 import { commandLine } from '../../base/core/names/program-name.ts'
-import { type Trained, train } from '../../learn/learn/train.ts'
+import { elsewhere } from '../../engine/environments/elsewhere.ts'
+import { type Trained, trainOn } from '../../learn/learn/train.ts'
 import { trainOptionsOf } from '../../learn/learn/train-options.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
 import { needed } from '../../run/settings/open-named.ts'
@@ -18,16 +19,19 @@ import { gatewayFlags, readGateway } from './doors/gateway.ts'
 /** Rolls and learns in turn. */
 export const trainCommand: Command = {
   name: 'train',
-  usage: '--policy embedded[:DIR] (--environment NAME --tasks FILE|N | --gateway [--port N])',
+  usage:
+    '--policy embedded[:DIR] (--environment NAME --tasks FILE|N | --from RUN | --gateway [--port N])',
   about:
     'Rolls groups, weighs them, changes the weights and evaluates on held-out tasks, in turn. Keeps\n' +
     'every trajectory, the metrics of every step and checkpoints in a run folder. With --gateway it\n' +
     'learns from agents in any language: they open attempts and close them with rewards, as with\n' +
-    'espalier gateway; their groups make the steps, and the new weights answer at the same address.',
+    'espalier gateway; their groups make the steps, and the new weights answer at the same address.\n' +
+    'With --from it learns from the groups of a run that is there, off-policy, until they are used up.',
   examples: [
     'espalier train --policy embedded --environment desk --tasks 2000 --steps 60',
     'espalier train --policy embedded:models/shop --environment ./shop.ts#shop --tasks tasks.jsonl',
     'espalier train --gateway --policy embedded --group 8 --tasks-per-step 4 --steps 20',
+    'espalier train --from runs/0001 --policy embedded --proximal recompute --importance token',
   ],
   settings: settingsOf('train'),
   readsConfig: true,
@@ -38,9 +42,13 @@ export const trainCommand: Command = {
 
 async function runTrain(invocation: Invocation): Promise<number> {
   const resolved = await resolveSettings(invocation)
-  if (resolved.values.gateway && invocation.own['dry-run'] !== undefined) {
+  const { gateway, from } = resolved.values
+  if (gateway && from !== undefined) {
+    throw new MisuseError('--from and --gateway both say what is learned from; name one of them')
+  }
+  if (invocation.own['dry-run'] !== undefined && (gateway || from !== undefined)) {
     throw new MisuseError(
-      '--dry-run plans what is rolled: with --gateway the agents say what they ask',
+      `--dry-run plans what is rolled: with --${gateway ? 'gateway the agents say what they ask' : 'from nothing is'}`,
     )
   }
   const beginning = { kind: 'train', run: trainWith } as const
@@ -65,9 +73,10 @@ export async function trainWith(rolled: Rolled, invocation: Invocation): Promise
     tell(`stopped: ${trained.message}; \`${resumeLine(out, trained.kind, values.budget)}\` goes on`)
     return 0
   }
-  // If agents bring their tasks, none are held out that could say more than the rewards.
-  const isMeasured = !values.gateway
+  // If agents bring their tasks, or a run has them, none are held out that could say more than the rewards.
+  const isMeasured = !values.gateway && values.environment !== undefined
   if (isMeasured) printMeasured(trained, values, invocation)
+  else if (!values.gateway) printUnmeasured(trained, invocation)
   tell(`next  ${commandLine('view', out)}`)
   tell(`      ${commandLine('show', out)}`)
   if (isMeasured) tell(verdictLine(trained, values))
@@ -84,11 +93,24 @@ function printMeasured(trained: Trained, values: Settings, { terminal, json }: I
   }
 }
 
+function printUnmeasured(
+  { from, steps, ledger: { learned: tokens }, seconds, run }: Trained,
+  { terminal, json }: Invocation,
+): void {
+  if (json) terminal.print(JSON.stringify({ from, steps, learnedTokens: tokens, seconds, run }))
+  else
+    terminal.print(
+      `learned from ${tokens} tokens in ${steps} steps; --environment with --tasks measures what comes of it`,
+    )
+}
+
 function fromTasks({ values, out, resumes = false }: Rolled, invocation: Invocation) {
   const { terminal, signal } = invocation
   const { tell } = terminal
-  const { tasks = values.steps * values.tasksPerStep } = values
-  return train(needed(values, 'environment'), tasks, {
+  const { tasks = values.steps * values.tasksPerStep, environment } = values
+  const isStored = values.from !== undefined && environment === undefined
+  const world = isStored ? elsewhere : needed(values, 'environment')
+  return trainOn(world, isStored ? undefined : tasks, {
     ...trainOptionsOf(values),
     ...makeTrainingDisplay(terminal, values.steps),
     ...elsewhereOf(values, { out, tell }),

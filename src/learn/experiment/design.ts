@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { didYouMean } from '../../base/core/names/nearest.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { checkSettings, checkValue } from '../../run/settings/check-settings.ts'
-import type { SettingsInput } from '../../run/settings/settings.ts'
+import { type SettingsInput, withDefaults } from '../../run/settings/settings.ts'
 
 /** How much every cell may spend on what it learns from. */
 export type ExperimentBudget =
@@ -121,7 +121,7 @@ function settingsAt(values: Readonly<Record<string, unknown>>, place: string): S
   return checkSettings(values, place)
 }
 
-/** Arms that would run the same twice answer nothing. */
+/** Arms that would run the same twice answer nothing; what is named as its default is no change. */
 function refuseEqualArms(
   arms: readonly ExperimentArm[],
   shared: SettingsInput,
@@ -129,7 +129,7 @@ function refuseEqualArms(
 ): void {
   const seen = new Map<string, string>()
   for (const { name, settings } of arms) {
-    const own = JSON.stringify(sorted({ ...shared, ...settings }))
+    const own = JSON.stringify(sorted(withDefaults({ ...shared, ...settings })))
     const twin = seen.get(own)
     if (twin !== undefined)
       throw new SettingError(

@@ -7,6 +7,7 @@ import { replaceFile } from '../../run/store/run-folder.ts'
 import { type Cell, type CellResult, resultFile } from './cell.ts'
 import { readDesign } from './design.ts'
 import { readDesignFile } from './design-file.ts'
+import { estimateCell } from './estimate.ts'
 import { type ExperimentOptions, experiment } from './experiment.ts'
 
 const file = {
@@ -141,8 +142,25 @@ describe('an experiment', () => {
     await expect(experiment(read({ arms }), options({ runCell }))).rejects.toThrow(
       /arm odd: .*nope/,
     )
+    const stored = { ...file.arms, odd: { from: join(folder, 'nowhere') } }
+    await expect(experiment(read({ arms: stored }), options({ runCell }))).rejects.toThrow(
+      /arm odd: .*nowhere is not a run/,
+    )
+    const elsewhere = { ...file.arms, odd: { policy: 'openai:http://127.0.0.1:9/v1' } }
+    await expect(experiment(read({ arms: elsewhere }), options({ runCell }))).rejects.toThrow(
+      /arm odd: .*cannot change its weights/,
+    )
     expect(ran).toEqual([])
     expect(existsSync(join(folder, 'plan.json'))).toBe(false)
+  })
+
+  it('refuses a budget that is too small for one step', async () => {
+    const { runCell } = fakeCells()
+    const clock = () => 0
+    const { signal } = new AbortController()
+    await expect(
+      estimateCell(read({ tokens: 1000 }), { signal, clock, runCell }),
+    ).rejects.toThrow(/1000 are too few for one step, which took 1050/)
   })
 })
 
@@ -150,6 +168,7 @@ describe('the file of an experiment', () => {
   it.each([
     [{ arms: { four: { group: 4 } } }, /at least two, this has 1/],
     [{ arms: { a: {}, b: {} } }, /arms.b has the same settings as arms.a/],
+    [{ arms: { a: {}, b: { temperature: 1 } } }, /arms.b has the same settings as arms.a/],
     [{ arms: { a: {}, b: { group: 3, against: 'c' } } }, /against "c": the other arms are a/],
     [{ arms: { a: {}, b: { grop: 3 } } }, /no setting called "grop". Did you mean "group"/],
     [{ arms: { a: {}, '../b': { group: 3 } } }, /is no name for an arm/],

@@ -66,7 +66,12 @@ export async function auditRun(
   const { signal = new AbortController().signal, onRow } = options
   if (!policy.score)
     throw new SettingError(`${policy.name} cannot score given tokens, so nothing can be audited`)
-  await readManifest(run)
+  const { kind } = await readManifest(run)
+  if (kind === 'convert') {
+    throw new SettingError(
+      `${run} was converted: its tokens were sampled behind other prompts, and its report says how far off they are`,
+    )
+  }
   const tolerance = options.tolerance ?? policy.inside?.tolerance ?? 0.05
   const tally = openTally(tolerance)
   await eachScorer(run, policy, {

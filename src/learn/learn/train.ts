@@ -22,7 +22,6 @@ import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
 import { openRunReader } from '../../run/store/store.ts'
 import { environmentsOf, openSampler } from '../../run/tasks/mixed-tasks.ts'
 import { checkTaskSampler, type TaskSamplingReport } from '../../run/tasks/sample-tasks.ts'
-import { type SplitTasks, splitTasks } from '../../run/tasks/split-tasks.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import type { ObserverNotes } from '../../run/watch/observe.ts'
 import { writeReport } from '../../run/watch/run-report.ts'
@@ -32,7 +31,9 @@ import type { Evaluation, Measured } from './held-out.ts'
 import { twoEnginesLine } from './off-policy.ts'
 import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
 import type { OpenFeed } from './steps/feed.ts'
+import { learnedFrom } from './steps/learned-from.ts'
 import type { Ledger } from './steps/ledger.ts'
+import type { Stored } from './steps/stored.ts'
 import type { LearningOptions, TrainOptions } from './train-options.ts'
 import { type FurthestMismatch, runTraining, type Training } from './training.ts'
 import type { TrainingPlan } from './training-plan.ts'
@@ -63,6 +64,8 @@ export interface Trained {
   >
   /** What became of every token that was sampled. */
   readonly ledger: Ledger
+  /** The stored run that was learned from, off-policy. */
+  readonly from?: Stored
   /** The share of the steps' time that the trainer waited for groups. */
   readonly waited: number
   /** The run folder, if there is one. */
@@ -153,6 +156,7 @@ export async function checkLearning(
       | 'lookAhead'
       | 'singleTurn'
       | 'strategy'
+      | 'from'
     >,
 ): Promise<void> {
   const { policy = [], trainer = defaults.trainer } = options
@@ -169,6 +173,7 @@ export async function checkLearning(
   await checkOffPolicy(options)
   checkLookAhead(options)
   checkSingleTurn(options)
+  checkFrom(options)
   if (budget?.trajectories === undefined) return
   const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
   throw new SettingError(
@@ -210,6 +215,17 @@ function checkSingleTurn({
     )
 }
 
+/** Refuses what only makes sense while attempts are rolled. */
+function checkFrom({
+  from,
+  maxStaleness = defaults.maxStaleness,
+}: Pick<TrainOptions, 'from' | 'maxStaleness'>): void {
+  if (from === undefined || maxStaleness === 0) return
+  throw new SettingError(
+    `--max-staleness ${maxStaleness} is for attempts that are rolled while others are learned from, and --from ${from} rolls none`,
+  )
+}
+
 /** Refuses importance weights and ratios that the trainer does not support. */
 async function checkOffPolicy(
   options: Pick<TrainOptions, 'trainer' | 'importance' | 'proximal' | 'teacher' | 'distill'>,
@@ -238,10 +254,10 @@ export async function trainParts<Data>(
   const { environment, seed = defaults.seed } = parts
   const { evaluateEvery, evaluateStrategy, evaluateTemperature, evaluateBeside } = options
   const { onStep, onEvaluation, isEnough } = options
-  const { maxStaleness, lookAhead, onUpdate, out, feed } = options
-  const { steps = defaults.steps, tasksPerStep = defaults.tasksPerStep } = options
+  const { maxStaleness, lookAhead, onUpdate, out } = options
+  const { tasksPerStep = defaults.tasksPerStep } = options
   const perStep = tasksPerStep * (parts.group ?? defaults.group) * (parts.leaves ?? 1)
-  const tasksOf = feed ? noTasks : await tasksFor(tasks ?? [], parts, options)
+  const { steps, feed, stored, ...tasksOf } = await learnedFrom(tasks, parts, options)
   const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
     tasks: openSampler(
@@ -294,6 +310,7 @@ export async function trainParts<Data>(
     ...(mismatch && { mismatch }),
     ...environmentsIn(before, after),
     ledger: training.ledger,
+    ...(stored && { from: stored }),
     waited: training.waited,
     run: options.out,
     training,
@@ -307,24 +324,6 @@ function environmentsIn(before: Evaluation, after: Evaluation): Pick<Trained, 'e
     return later ? [[name, { before: own, after: later }] as const] : []
   })
   return { environments: Object.fromEntries(each) }
-}
-
-/** Agents elsewhere bring their tasks. */
-const noTasks = { train: [], heldOut: [], leftOut: 0, heldOutSplit: undefined } as const
-
-async function tasksFor<Data>(
-  tasks: TaskSource<Data>,
-  { environment, seed = defaults.seed, split }: RollParts<Data>,
-  { heldOut, tell }: LearningOptions<Data>,
-): Promise<SplitTasks<Data>> {
-  const given = withoutUndefined({ split, heldOut })
-  const tasksOf = await splitTasks(environment, tasks, { seed, ...given })
-  if (tasksOf.leftOut > 0) tell?.(leftOutLine(tasksOf.leftOut))
-  return tasksOf
-}
-
-function leftOutLine(count: number): string {
-  return `${count} of the tasks that were made to train on are held out too and are left out of training`
 }
 
 /** The parts with a signal that hundreds of attempts may listen to, which is not a leak. */

@@ -21,6 +21,7 @@ import { weigh } from '../../engine/weigh/gather.ts'
 import { newManifest } from '../store/manifest.ts'
 import { createRun, readManifest, writeManifest } from '../store/run-folder.ts'
 import { openRunReader, openRunWriter, type RunWriter, type StoredGroup } from '../store/store.ts'
+import { type Distance, makeDistance } from './distance.ts'
 
 /** How turns are put behind prompts of their own. */
 export interface StepOptions {
@@ -34,6 +35,8 @@ export interface StepOptions {
 /** How a run is converted. */
 export interface ConvertOptions extends Omit<StepOptions, 'keepsLogprobs'> {
   readonly out: string
+  /** Scores the tokens of a tree behind their new prompts, as `proximal`. @default they have no log-probabilities */
+  readonly score?: (tree: Tree) => Promise<Tree>
   readonly estimate: Estimate
   readonly weighting: LeafWeighting
   readonly config: Readonly<Record<string, unknown>>
@@ -45,12 +48,15 @@ export interface Converted {
   readonly trajectories: number
   /** Turns, each a sample of its own now. */
   readonly turns: number
+  /** How far the scores behind the new prompts are from what was sampled, if there are some. */
+  readonly distance?: Distance
 }
 
 /**
  * Makes single-turn samples of a run's multi-turn trajectories: each turn after a prompt of the
  * opening and the last few actions and observations, without reasoning. The policy did not sample
- * them from these prompts: they are off-policy and have no log-probabilities.
+ * them from these prompts: they are off-policy. If they are scored, they keep the log-probabilities they
+ * were sampled with, and importance weights are the ratios between the two.
  */
 export async function convertRun(run: string, options: ConvertOptions): Promise<Converted> {
   const { out, config } = options
@@ -59,6 +65,7 @@ export async function convertRun(run: string, options: ConvertOptions): Promise<
   const manifest = await readManifest(out)
   const writer = await openRunWriter(out, lock)
   const counts = { groups: 0, trajectories: 0, turns: 0 }
+  const tally = makeDistance()
   try {
     for await (const stored of reader.groups()) {
       const converted = await writeConverted(writer, stored, options)
@@ -67,6 +74,7 @@ export async function convertRun(run: string, options: ConvertOptions): Promise<
         counts.trajectories++
         counts.turns += trajectory.turns.length
       }
+      for (const tree of treesOf(converted)) tally.add(tree)
     }
     await writer.complete()
     const finished = new Date().toISOString()
@@ -77,7 +85,7 @@ export async function convertRun(run: string, options: ConvertOptions): Promise<
   } finally {
     await writer[Symbol.asyncDispose]()
   }
-  return counts
+  return { ...counts, ...(options.score && { distance: tally.read() }) }
 }
 
 async function writeConverted(
@@ -85,7 +93,9 @@ async function writeConverted(
   { group, task, order }: StoredGroup,
   options: ConvertOptions,
 ): Promise<Group> {
-  const converted = convertGroup(group, { ...options, keepsLogprobs: false })
+  const { score } = options
+  const bare = convertGroup(group, { ...options, keepsLogprobs: score !== undefined })
+  const converted = score ? await scoreGroup(bare, score) : bare
   for (const tree of treesOf(converted)) await writer.writeTree(tree)
   const members = converted.members.map(
     ({ tree, trajectory, reward, dropped }): Judged => ({ tree, trajectory, reward, dropped }),
@@ -95,14 +105,31 @@ async function writeConverted(
   return weighed
 }
 
+async function scoreGroup(
+  group: Group,
+  score: NonNullable<ConvertOptions['score']>,
+): Promise<Group> {
+  const trees = [...treesOf(group)]
+  const scored = await Promise.all(trees.map(score))
+  return withTrees(group, scored)
+}
+
 function treesOf({ members, unscored }: Group): ReadonlySet<Tree> {
   return new Set([...members, ...unscored].map(({ tree }) => tree))
 }
 
 /** A group whose trees are converted; what its members are worth and weigh stays. */
 export function convertGroup(group: Group, options: StepOptions): Group {
-  const trees = new Map<TreeId, Tree>()
-  for (const tree of treesOf(group)) trees.set(tree.id, convertTree(tree, options))
+  return mapTrees(group, tree => convertTree(tree, options))
+}
+
+/** A group with other trees of the same trajectories. */
+export function mapTrees(group: Group, change: (tree: Tree) => Tree): Group {
+  return withTrees(group, [...treesOf(group)].map(change))
+}
+
+function withTrees(group: Group, changed: readonly Tree[]): Group {
+  const trees = new Map<TreeId, Tree>(changed.map(tree => [tree.id, tree]))
   const find = <T extends { tree: Tree; trajectory: Trajectory }>(member: T): T => {
     const tree = trees.get(member.tree.id)!
     const trajectory = tree.trajectories.find(({ id }) => id === member.trajectory.id)!

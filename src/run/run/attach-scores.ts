@@ -40,16 +40,25 @@ async function scoreAll(
 ): Promise<Tree> {
   if (!tree.trajectories.some(isGradable)) return tree
   try {
-    const scored = await Promise.all(
-      all.map(async ([name, policy]) => ({
-        name,
-        logprobs: await scoreTree(tree, policy, scoring),
-      })),
-    )
-    return withOthers(tree, scored)
+    return await scoredBy(tree, all, scoring)
   } catch (error) {
     return withOutcome(tree, outcomeOf(error, scoring.call.signal))
   }
+}
+
+/** A tree whose sampled tokens have the log-probabilities of these policies beside their own. */
+export async function scoredBy(
+  tree: Tree,
+  all: readonly (readonly [ScorerName, Policy])[],
+  scoring: Scoring,
+): Promise<Tree> {
+  const scored = await Promise.all(
+    all.map(async ([name, policy]) => ({
+      name,
+      logprobs: await scoreTree(tree, policy, scoring),
+    })),
+  )
+  return withOthers(tree, scored)
 }
 
 interface Scoring {

@@ -44,15 +44,14 @@ export async function openShaping(options: ShapingNames): Promise<Shaping> {
 
 /** Opens the policies that score what is sampled; those passed as objects stay open. */
 export async function makeScorers(
-  { reference, teacher, proximal, keyVariable, deadline, retries }: RollOptions,
+  { reference, teacher, proximal, ...asking }: RollOptions,
   policy: Policy,
   closing: (() => PromiseLike<void> | undefined)[],
 ): Promise<Scorers | undefined> {
-  const key = process.env[keyVariable ?? defaults.keyVariable]
   const scorers: { -readonly [Name in keyof Scorers]: Scorers[Name] } = {}
   for (const [name, given] of Object.entries({ reference, teacher })) {
     if (given === undefined) continue
-    const opened = typeof given === 'object' ? given : await openOther(name, given)
+    const opened = typeof given === 'object' ? given : await openScorer(name, given, asking)
     if (opened !== given) closing.push(() => opened[Symbol.asyncDispose]())
     if (!opened.capabilities.score) throw cannotScore(name, opened)
     scorers[name as 'reference' | 'teacher'] = opened
@@ -62,20 +61,27 @@ export async function makeScorers(
     scorers.proximal = policy
   }
   return Object.keys(scorers).length > 0 ? scorers : undefined
-
-  function openOther(name: string, uri: string): Promise<Policy> {
-    return openNamed(`--${name} ${uri}`, () =>
-      openPolicy([uri], {
-        absences,
-        ...(key !== undefined && { key }),
-        deadlineSeconds: deadline ?? defaults.deadline,
-        retries: retries === 0 ? false : { attempts: (retries ?? defaults.retries) + 1 },
-      }),
-    )
-  }
 }
 
-function cannotScore(flag: string, { name }: Policy): SettingError {
+/** Opens a policy that scores what another one sampled. */
+export async function openScorer(
+  name: string,
+  uri: string | readonly string[],
+  { keyVariable, deadline, retries }: Pick<RollOptions, 'keyVariable' | 'deadline' | 'retries'>,
+): Promise<Policy> {
+  const key = process.env[keyVariable ?? defaults.keyVariable]
+  return await openNamed(`--${name} ${[uri].flat().join(' ')}`, () =>
+    openPolicy(uri, {
+      absences,
+      ...(key !== undefined && { key }),
+      deadlineSeconds: deadline ?? defaults.deadline,
+      retries: retries === 0 ? false : { attempts: (retries ?? defaults.retries) + 1 },
+    }),
+  )
+}
+
+/** The error for a policy that scores nothing it did not sample. */
+export function cannotScore(flag: string, { name }: Policy): SettingError {
   return new SettingError(
     `--${flag}: ${name} cannot give log-probabilities of tokens it did not sample; SGLang, vLLM and embedded models can`,
   )

@@ -46,7 +46,7 @@ export async function splitTasks<Data>(
     for await (const task of readTasks(environment, from, reading)) tasks.push(task)
     return tasks
   }
-  const keyOf = (task: Task<Data>): string => environment.taskKey?.(task) ?? keyOfData(task)
+  const keyOf = (task: Task<Data>): string => taskKey(environment, task)
   const all = await read(source, split)
   if (heldOut !== undefined && typeof heldOut !== 'number') {
     return refuseShared({ train: all, heldOut: await read(heldOut), leftOut: 0 }, keyOf)
@@ -78,6 +78,11 @@ function evaluationSplit(
     `the split "${split}" of ${name} is for evaluation; a run that trained on it would be measured by ` +
     `tasks it has seen. ${way}--held-out N trains on it and sets N of its tasks aside`
   )
+}
+
+/** What is equal for equal tasks. */
+export function taskKey<Data>(environment: Environment<Data>, task: Task<Data>): string {
+  return environment.taskKey?.(task) ?? keyOfData(task)
 }
 
 /** A key of a task's data, which ignores its id and the order of fields. */

@@ -56,6 +56,7 @@ const noteNames = [
   'spans',
   'prefixCache',
   'training',
+  'conversion',
 ] as const
 
 type NoteName = (typeof noteNames)[number]
@@ -91,6 +92,8 @@ export async function readNotes(
 export interface ReportNotes extends Partial<Omit<ObserverNotes, 'tally'>> {
   /** The result of training. */
   readonly training?: object
+  /** What a run was converted from, and how far it is from what was sampled. */
+  readonly conversion?: object
 }
 
 /**

@@ -18,6 +18,8 @@ export interface FedOptions {
   readonly maxStaleness: number
   readonly onUpdate: OnUpdate
   readonly history: VersionHistory
+  /** The first step that is fed. */
+  readonly first: number
 }
 
 /** Opens a feed of groups that others make, such as agents behind a gateway. */
@@ -30,8 +32,7 @@ export interface FeedOptions<Data> extends FedOptions {
   readonly refill: number
   /** Most steps that rolling may be ahead; no more than `maxStaleness`. */
   readonly lookAhead: number
-  /** The first step that is fed, and the last. */
-  readonly first: number
+  /** The last step that is fed. */
   readonly last: number
   /** Seconds, as they pass. */
   readonly clock: () => number
@@ -48,6 +49,8 @@ export interface Fed {
   readonly stale: readonly Group[]
   /** How rolling was ahead, if it may be. */
   readonly ahead?: Pick<RolledAhead, 'steps' | 'held' | 'slowest'>
+  /** Whether other weights than those that learn sampled all of it. */
+  readonly isOffPolicy?: boolean
 }
 
 /** Rolls groups while others are learned from, and loses none of them. */

@@ -38,6 +38,8 @@ export interface StepRecord {
   readonly staleness: Staleness
   /** Groups that had grown too old to learn from. */
   readonly stale: number
+  /** Whether it was learned from a stored run, which other weights sampled. */
+  readonly offPolicy?: true
   /** How rolling was ahead, if it may be. */
   readonly ahead?: RolledAhead
   /** What became of all tokens since the run began. */

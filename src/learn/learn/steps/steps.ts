@@ -100,7 +100,8 @@ export async function openSteps<Data>(
       const ahead = fed.ahead && { ...fed.ahead, ...aheadOf(fed, seconds), maxStaleness }
       parts.listen?.({ kind: 'step-end', step, metrics, ...(ahead && { ahead }) })
       const counts = countGroups(attempted, plan.successAt)
-      const times = { staleness, stale: fed.stale.length, seconds, ...(ahead && { ahead }) }
+      const age = { staleness, stale: fed.stale.length, ...(fed.isOffPolicy && offPolicy) }
+      const times = { ...age, seconds, ...(ahead && { ahead }) }
       const shown = { ...counts, ...stepByEnvironment(attempted, plan), ...shotsOf(parts) }
       return { step, version, ...shown, ...times, ledger: ledger.read(), metrics, more }
     },
@@ -109,6 +110,8 @@ export async function openSteps<Data>(
     },
   }
 }
+
+const offPolicy = { offPolicy: true } as const
 
 /** How many examples are shown before a task at the moment. */
 export function shotsOf({ examples }: Pick<RollParts, 'examples'>): Pick<StepRecord, 'shots'> {

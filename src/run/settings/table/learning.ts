@@ -150,6 +150,12 @@ export const learning = {
     'Learn from agents that come to a gateway, instead of rolling tasks: they open attempts, and close them with rewards',
     { commands: ['train'], usedIn: 'run', functions: [], inCode: '`espalier gateway` in code' },
   ),
+  /** A stored run whose groups are learned from, instead of rolling tasks. */
+  from: setting(
+    text,
+    'Learn from the groups of a stored run, off-policy, instead of rolling tasks; --environment with --tasks measures what comes of it',
+    { argument: 'RUN', commands: ['train'], usedIn: 'run' },
+  ),
   /** How many steps old training data may be; 0 rolls and learns in turn. */
   maxStaleness: setting(
     () => z.int().min(0),
