@@ -158,9 +158,9 @@ describe('an experiment', () => {
     const { runCell } = fakeCells()
     const clock = () => 0
     const { signal } = new AbortController()
-    await expect(
-      estimateCell(read({ tokens: 1000 }), { signal, clock, runCell }),
-    ).rejects.toThrow(/1000 are too few for one step, which took 1050/)
+    await expect(estimateCell(read({ tokens: 1000 }), { signal, clock, runCell })).rejects.toThrow(
+      /1000 are too few for one step, which took 1050/,
+    )
   })
 })
 
