@@ -3,6 +3,7 @@ import { connectionOf } from '../src/doors/cluster/address.ts'
 import { openDatabase } from '../src/doors/cluster/database.ts'
 import { migrate } from '../src/doors/cluster/schema.ts'
 import { openTestServer } from '../test/end-to-end/cluster.ts'
+import { byBytes, type Carried } from './cluster/bytes.ts'
 import { type Idleness, whileIdle } from './cluster/idle.ts'
 import { type Passage, throughBoss, throughTables } from './cluster/passage.ts'
 import { type Scaling, scale } from './cluster/scaling.ts'
@@ -18,6 +19,8 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   if (!json) console.log(`pg-boss 10    ${show(boss)}`)
   const idle = [await whileIdle(server, 4), await whileIdle(server, 80)] as const
   if (!json) for (const each of idle) console.log(showIdle(each))
+  const bytes = await byBytes(server)
+  if (!json) for (const each of bytes) console.log(showBytes(each))
   const scaling = await scale(server)
   if (!json) showScaling(scaling)
   const expectations = [...expectationsOf(tables, boss, scaling), ...awakeFor(idle)]
@@ -25,7 +28,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     if (!json) console.log(`${isMet ? 'ok    ' : 'FAILED'}  ${what}`)
     if (!isMet) process.exitCode = 1
   }
-  return { tables, boss, idle, ...scaling, expectations }
+  return { tables, boss, idle, bytes, ...scaling, expectations }
 }
 
 /** What must hold on any machine that has a core for each of database, coordinator and policy. */
@@ -48,6 +51,10 @@ function awakeFor(idle: readonly Idleness[]) {
   const most = Math.max(...idle.map(({ claims }) => claims))
   return [{ what: 'an attempt is claimed by whom it wakes: twice at most', isMet: most <= 2 }]
 }
+
+const showBytes = ({ size, segments, perSecond, coordinator, database }: Carried): string =>
+  `${size} kB a rollout ${segments ? 'in segments' : 'through the table'}, warm  ${perSecond.toFixed(0)} rollouts/s; ` +
+  `coordinator ${coordinator?.toFixed(2) ?? '?'} ms of a core for each, database ${database?.toFixed(2) ?? '?'}`
 
 const showIdle = ({ workers, claims, cpu }: Idleness): string =>
   `${workers} idle workers  ${claims.toFixed(1)} claims for an attempt that comes alone` +
