@@ -60,17 +60,19 @@ export interface OnCard {
   readonly kept: Awaited<ReturnType<typeof lost>>
 }
 
-/** The same samples and the same step, with a card that is lost in the middle or not. */
+/** The same samples and the same step, with a card that is lost in the middle or not; and what it scores. */
 async function lost(isLost: boolean) {
   const path = `${fixtures}llama`
   const { shape } = await readPretrained(path)
-  const found = await findCard()
+  // Arrays so small that weights are cut.
+  const find = async () => ({ ...(await findCard())!, largest: 2048 })
   const told: string[] = []
   const tell = (text: string) => void told.push(text)
-  const engine = await openCardEngine({ path, shape, found: found!, find: findCard, tell })
+  const engine = await openCardEngine({ path, shape, found: await find(), find, tell })
   const lose = () => {
     if (isLost) engine.card.close()
   }
+  const { logprobs: scored } = await engine.learner.forward([rows[1]!], { keep: false })
   await engine.learner.adapt({
     shape: { rank: 2, alpha: 4, targets: adapterMaps },
     factors: { seed: 2 },
@@ -100,7 +102,7 @@ async function lost(isLost: boolean) {
   const norm = await engine.learner.update({ ...order, epsilon: 1e-8, warmup: 1 })
   const drawn = [...samples.values()].map(({ ids }) => [...ids])
   engine.close()
-  return { drawn, norm, told }
+  return { drawn, norm, told, scored: [...scored] }
 }
 
 const families: Record<string, { cpu: Whole; gpu: Whole }> = {}

@@ -12,6 +12,8 @@ export interface FoundCard {
   readonly adapter: GPUAdapter
   /** As people read it. */
   readonly description: string
+  /** The most bytes of one array: larger weights are cut. */
+  readonly largest: number
   /** Whether a processor plays it: it computes the same, and gains nothing. */
   readonly isPlayed: boolean
 }
@@ -33,12 +35,14 @@ export async function findCard(): Promise<FoundCard | undefined> {
   const { vendor, architecture, device, description, isFallbackAdapter: isPlayed } = adapter.info
   const name = description || device || 'a graphics card'
   const kind = [vendor, architecture].filter(Boolean).join(' ')
-  const most = inWords(adapter.limits.maxStorageBufferBindingSize)
+  const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits
+  const largest = Math.min(maxBufferSize, maxStorageBufferBindingSize)
   const played = isPlayed ? ', played by the processor' : ''
   return {
     adapter,
     isPlayed,
-    description: `${name} (${kind}), arrays up to ${most}${played}`,
+    largest,
+    description: `${name} (${kind}), arrays up to ${inWords(largest)}${played}`,
   }
 }
 

@@ -52,7 +52,7 @@ async function openBody(
   { path, shape }: Pick<CardEngineOptions, 'path' | 'shape'>,
 ): Promise<Body> {
   const card = await Card.open(found)
-  const layers = new Layers(card, shape, loadWeights(card, path, shape))
+  const layers = new Layers(card, shape, loadWeights(card, path, { shape, largest: found.largest }))
   const [stepper, learner] = [new CardStepper(layers), new CardLearner(layers)]
   await card.settle()
   return { card, stepper, learner }

@@ -69,6 +69,7 @@ describe.skipIf(!hasDriver)('a graphics card', () => {
     const { told: nothing, ...kept } = found.kept
     expect(lost).toEqual(kept)
     expect(nothing).toEqual([])
+    expectNear(kept.scored, found.families.llama!.cpu.scored.slice(19, 49))
     expect(told).toHaveLength(2)
     expect(told[0]).toMatch(/was lost .* goes on behind the last step/)
   })

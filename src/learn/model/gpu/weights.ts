@@ -27,7 +27,11 @@ export interface CardWeights {
 const rowsAtOnce = 1024
 
 /** Reads a model's weights to a card. */
-export function loadWeights(card: Card, path: string, shape: ModelShape): CardWeights {
+export function loadWeights(
+  card: Card,
+  path: string,
+  { shape, largest }: { readonly shape: ModelShape; readonly largest: number },
+): CardWeights {
   using file = openWeights(path)
   const halves = checkTensors(file, shape) === 'bf16'
   const { maps, vectors, embedding } = frozenPlaces(shape)
@@ -40,14 +44,15 @@ export function loadWeights(card: Card, path: string, shape: ModelShape): CardWe
   const fixedBuffer = card.take(fixed.byteLength, 'norms')
   card.write(fixedBuffer, fixed)
   const places = new Map(
-    maps.map(({ name }) => [name, loadRows(card, file, { name, halves })] as const),
+    maps.map(({ name }) => [name, loadRows(card, file, { name, halves, largest })] as const),
   )
   const head = places.get(maps.at(-1)!.name)!
   return {
     halves,
     maps: places,
     head,
-    embedding: embedding === undefined ? head : loadRows(card, file, { name: embedding, halves }),
+    embedding:
+      embedding === undefined ? head : loadRows(card, file, { name: embedding, halves, largest }),
     fixed: fixedBuffer,
   }
 }
@@ -55,11 +60,12 @@ export function loadWeights(card: Card, path: string, shape: ModelShape): CardWe
 function loadRows(
   card: Card,
   file: WeightsFile,
-  { name, halves }: { readonly name: string; readonly halves: boolean },
+  of: { readonly name: string; readonly halves: boolean; readonly largest: number },
 ): readonly Slice[] {
+  const { name, halves, largest } = of
   const [rows, width] = file.tensors.get(name)!.shape as readonly [number, number]
   const rowBytes = width * (halves ? 2 : 4)
-  const most = Math.floor(card.largest / rowBytes)
+  const most = Math.floor(largest / rowBytes)
   const slices: Slice[] = []
   for (let first = 0; first < rows; first += most) {
     const some = Math.min(most, rows - first)

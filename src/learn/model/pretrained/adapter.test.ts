@@ -110,6 +110,8 @@ it('says what an adapter does not fit', async () => {
   const config = JSON.parse(await readFile(source, 'utf8'))
   await writeFile(source, JSON.stringify({ ...config, use_dora: true }))
   await expect(openModel({ folder: here })).rejects.toThrow('use_dora is true')
+  await writeFile(source, JSON.stringify({ ...config, base_model_name_or_path: 'who/what' }))
+  await expect(openModel({ folder: here })).rejects.toThrow('the base model who/what, which is no')
 })
 
 it.each([

@@ -72,6 +72,11 @@ export async function readPeft(folder: string): Promise<Omit<PeftFolder, 'files'
   }
   const { base: digest } = readMetadata(bytes, path)
   const isBeside = !isAbsolute(base) && existsSync(join(folder, base))
+  if (!isBeside && !existsSync(base)) {
+    throw new Error(
+      `${source} names the base model ${base}, which is no folder or file here: write its place into base_model_name_or_path.`,
+    )
+  }
   return {
     shape: { rank: rank as number, alpha, targets: targetsOf(tensors, path) },
     tensors,
