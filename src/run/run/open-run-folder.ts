@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Environment } from '../../base/core/environment.ts'
 import { describeCause } from '../../base/core/failure.ts'
 import { StoreError } from '../../base/core/files/store-error.ts'
@@ -186,8 +188,9 @@ async function isEmptyFolder(folder: string): Promise<boolean> {
   return (await readdir(folder).catch(() => [])).length === 0
 }
 
-/** Removes the folder of a run whose journal and record of unfinished attempts hold nothing. */
+/** Removes the folder of a run that took no step and whose journal and record of unfinished attempts hold nothing. */
 async function removeUnbegun(folder: string): Promise<void> {
+  if (existsSync(join(folder, 'metrics.jsonl'))) return
   if ((sizeOf(runPaths(folder).unfinished) ?? 0) > journalMagic.length) return
   const reader = await openRunReader(folder).catch(() => undefined)
   const isBegun = reader === undefined || reader.treeCount > 0

@@ -5,10 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../../../test/command-line.ts'
 import { dicePolicy, openByteRenderer } from '../../../../test/rolling.ts'
 import { calculator } from '../../../engine/environments/built-in/calculator.ts'
+import { elsewhere } from '../../../engine/environments/elsewhere.ts'
 import { makeEstimate } from '../../../engine/weigh/estimate.ts'
 import { rollIntoRun } from '../../../run/run/open-run-folder.ts'
 import { openRunReader } from '../../../run/store/store.ts'
-import { train } from '../train.ts'
+import { train, trainOn } from '../train.ts'
 import type { TrainOptions } from '../train-options.ts'
 import type { StepRecord } from './step-record.ts'
 
@@ -80,6 +81,18 @@ describe('learning from a stored run', () => {
     const { records } = await learn({ out: at('cut'), resumes: true })
     expect(records.map(({ step }) => step)).toEqual([2, 3])
     expect(weightsOf('cut').equals(weightsOf('whole'))).toBe(true)
+  })
+
+  it('keeps the steps it took if it fails, though its folder holds no attempts', async () => {
+    const onStep = ({ step }: StepRecord): void => {
+      if (step === 2) throw new Error('broken')
+    }
+    const { heldOut: _, ...unmeasured } = options
+    const out = at('failed')
+    const failing = trainOn(elsewhere, undefined, { ...unmeasured, onStep, out })
+    await expect(failing).rejects.toThrow('broken')
+    const { steps } = await trainOn(elsewhere, undefined, { ...unmeasured, out, resumes: true })
+    expect(steps).toBe(3)
   })
 
   it('does not learn from tasks that are held out', async () => {
