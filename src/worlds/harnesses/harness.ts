@@ -10,7 +10,12 @@ import {
   agent,
 } from '../../engine/capture/agent.ts'
 import { TimeIsUp } from '../../engine/rollout/end-walk.ts'
-import type { Workspace, WorkspaceSource, Workspaces } from '../workspaces/contract.ts'
+import {
+  useOf,
+  type Workspace,
+  type WorkspaceSource,
+  type Workspaces,
+} from '../workspaces/contract.ts'
 import { type Attempting, attemptWith } from './attempt.ts'
 import type { Ended } from './contract.ts'
 
@@ -99,7 +104,8 @@ async function runOnce(call: AgentCall, options: Running): Promise<AgentAnswer> 
     })
     const report = await world.report?.()
     const told = opened.harness.report(ended)
-    return new AgentAnswer(told.answer, { ...(isRecord(report) && report), harness: told })
+    const ofWorld = isRecord(report) ? report : {}
+    return new AgentAnswer(told.answer, { ...ofWorld, ...useOf(workspace), harness: told })
   } finally {
     await world[Symbol.asyncDispose]()
   }

@@ -121,6 +121,12 @@ async function answerInside(
     await fleet.write(id, path, fileOf(bytes, headers['content-type']))
     return { status: 200, json: [{ name: path.split('/').at(-1), path, type: 'file' }] }
   }
+  const told = url.pathname === '/process.Process/Start' ? undefined : JSON.parse(body.toString())
+  const talk = fleet.talks[(told?.process?.pid ?? 0) - 1]
+  if (url.pathname === '/process.Process/SendInput')
+    talk?.input.write(Buffer.from(told.input.stdin, 'base64'))
+  if (url.pathname === '/process.Process/CloseStdin') talk?.input.end()
+  if (talk) return { status: 200, json: {} }
   if (url.pathname !== '/process.Process/Start')
     return { status: 404, json: { message: url.pathname } }
   response.writeHead(200, { 'content-type': 'application/connect+json' })
@@ -131,10 +137,15 @@ async function answerInside(
     head.writeUInt32BE(text.length, 1)
     response.write(Buffer.concat([head, text]))
   }
-  send({ event: { start: { pid: 1 } } })
-  const { process } = JSON.parse(body.subarray(5).toString())
-  const { output, code } = await fleet.shell(id, process.args.at(-1), gone)
-  send({ event: { data: { stdout: Buffer.from(output).toString('base64') } } })
+  const { process, stdin } = JSON.parse(body.subarray(5).toString())
+  const print = (bytes: Buffer): void =>
+    send({ event: { data: { stdout: bytes.toString('base64') } } })
+  const line: string = process.args.at(-1)
+  const talked = stdin ? fleet.talk(id, line, gone) : undefined
+  talked?.output.on('data', print)
+  send({ event: { start: { pid: fleet.talks.length } } })
+  const { output, code } = await (talked?.finished ?? fleet.shell(id, line, gone))
+  if (!talked) print(Buffer.from(output))
   send({ event: { end: { exitCode: code, exited: true, status: `exit status ${code}` } } })
   send({}, 2)
   response.end()

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { StartedCommand } from '../../../src/worlds/sandboxes/run.ts'
 import { usualLimits, type Workspace } from '../../../src/worlds/workspaces/contract.ts'
 import { localWorkspaces } from '../../../src/worlds/workspaces/local.ts'
 
@@ -27,6 +28,8 @@ export class Fleet implements AsyncDisposable {
   readonly refusals: { readonly status: number; readonly message: string }[] = []
   /** Machines are started, but nobody is told of them before this. */
   held: Promise<void> | undefined
+  /** Commands that are talked to, by their process id less 1. */
+  readonly talks: StartedCommand[] = []
   readonly #limits = { ...usualLimits, outputBytes: 10_000_000, seconds: 600 }
   readonly #stop = new AbortController()
 
@@ -70,6 +73,14 @@ export class Fleet implements AsyncDisposable {
   async shell(id: string, line: string, gone: AbortSignal) {
     const signal = AbortSignal.any([gone, this.#stop.signal])
     return await this.machines.get(id)!.workspace.run(['/bin/bash', '-c', line], { signal })
+  }
+
+  /** Starts a line of shell that is talked to; what is asked for by its number later. */
+  talk(id: string, line: string, gone: AbortSignal): StartedCommand {
+    const signal = AbortSignal.any([gone, this.#stop.signal])
+    const started = this.machines.get(id)!.workspace.start!(['/bin/bash', '-c', line], { signal })
+    this.talks.push(started)
+    return started
   }
 
   async write(id: string, path: string, bytes: Buffer): Promise<void> {

@@ -32,9 +32,8 @@ export function sweepLine(id: string): string {
  * beginnings of its output and complaints, in letters that every way of carrying them leaves alone.
  */
 export function commandLine(command: MachineCommand): string {
-  const { id, words, folder, variables, seconds, outputBytes, input } = command
-  const settings = Object.entries({ ...variables, ESPALIER_RUN: id })
-  const given = settings.map(([name, value]) => quote(`${name}=${value}`)).join(' ')
+  const { id, words, folder, seconds, outputBytes, input } = command
+  const given = settingsOf(command)
   const run = words.map(quote).join(' ')
   const keep = (name: string): string =>
     `{ head -c ${outputBytes} > $d/${name}; wc -c > $d/${name}.more; } < $d/${name}.pipe &`
@@ -50,6 +49,22 @@ export function commandLine(command: MachineCommand): string {
     'base64 < $d/err | tr -d "\\n"; echo',
     'rm -rf $d',
   ].join('\n')
+}
+
+/** The line of shell that runs a command which is talked to; its complaints go to a file. */
+export function talkLine(command: Omit<MachineCommand, 'outputBytes' | 'input'>, errors: string) {
+  const { folder, seconds, words } = command
+  return `cd ${quote(folder)} && exec env ${settingsOf(command)} timeout -s KILL ${seconds} ${words.map(quote).join(' ')} 2> ${errors}`
+}
+
+/** The line of shell that ends all of a run, and prints what it complained of. */
+export function afterTalkLine(id: string, errors: string, outputBytes: number): string {
+  return `${sweepLine(id)}; head -c ${outputBytes} ${errors} | base64 | tr -d "\\n"; rm -f ${errors}`
+}
+
+function settingsOf({ variables, id }: Pick<MachineCommand, 'variables' | 'id'>): string {
+  const settings = Object.entries({ ...variables, ESPALIER_RUN: id })
+  return settings.map(([name, value]) => quote(`${name}=${value}`)).join(' ')
 }
 
 /** Reads what the line of a command printed; undefined if that is not what it prints. */

@@ -70,6 +70,22 @@ class E2b implements Vendor {
         const call = { user: 'root', cwd: '/', timeoutMs: seconds * 1000, signal } as const
         return (await sandbox.commands.run(line, call)).stdout
       },
+      async talk(line, { signal, seconds, onOutput }) {
+        const how = { user: 'root', cwd: '/', timeoutMs: seconds * 1000, signal } as const
+        const asked = { ...how, background: true, stdin: true, onStdout: onOutput } as const
+        const handle = await sandbox.commands.run(line, asked)
+        return {
+          write: part => handle.sendStdin(part),
+          finish: () => handle.closeStdin(),
+          ended: handle.wait().then(
+            ({ exitCode }) => exitCode,
+            cause => {
+              if (cause instanceof Error && 'exitCode' in cause) return Number(cause.exitCode)
+              throw cause
+            },
+          ),
+        }
+      },
       async upload(path, bytes, { signal }) {
         const content = new Uint8Array(bytes).buffer
         await sandbox.files.write(path, content, { user: 'root', signal })

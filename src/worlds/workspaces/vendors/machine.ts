@@ -18,11 +18,27 @@ export interface MachineCall extends Call {
   readonly seconds: number
 }
 
+/** What hears a line of shell that is talked to. */
+export interface TalkCall extends MachineCall {
+  onOutput(text: string): void
+}
+
+/** A line of shell that is talked to while it runs. */
+export interface Talk {
+  write(part: Buffer): Promise<unknown>
+  /** Ends its input. */
+  finish(): Promise<unknown>
+  /** Its exit code. */
+  readonly ended: Promise<number>
+}
+
 /** One machine of a vendor. Whatever goes wrong with it is thrown in the vendor's words. */
 export interface Machine {
   readonly id: string
   /** Runs a line of shell as root; gives what it printed. */
   shell(line: string, call: MachineCall): Promise<string>
+  /** Starts a line of shell that is talked to while it runs; not every vendor can. */
+  talk?(line: string, call: TalkCall): Promise<Talk>
   /** Writes a file. */
   upload(path: string, bytes: Buffer, call: Call): Promise<void>
   /** Another machine that goes its own way from here, with its own lease. */

@@ -1,7 +1,13 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { openByteRenderer, script } from '../../../../test/rolling.ts'
 import { serveDaytona } from '../../../../test/servers/vendors/daytona.ts'
 import { serveE2b } from '../../../../test/servers/vendors/e2b.ts'
 import type { VendorServer } from '../../../../test/servers/vendors/fleet.ts'
+import type { Environment } from '../../../base/core/environment.ts'
+import { roll } from '../../../index.ts'
+import { openEnvironmentNamed } from '../../../run/settings/open-environment.ts'
 import { thisProcess } from '../../../run/store/lock-owner.ts'
 import { findWalls } from '../../sandboxes/walls.ts'
 import { useOf, usualFolder, usualLimits, type Workspaces } from '../contract.ts'
@@ -124,6 +130,69 @@ describe.runIf(findWalls().by !== undefined).each(servers)('machines of %s', (ve
     await expect(reach(server, { key: 'wrong' })).rejects.toThrow(/Invalid/)
   })
 })
+
+describe.runIf(findWalls().by !== undefined)('a command in E2B that is talked to', () => {
+  it('answers as it is told things, and says how it ended', async () => {
+    await using server = await serveE2b()
+    await using workspaces = await reach(server)
+    const workspace = await workspaces.open(source, { signal })
+    const script = 'while read line; do echo "heard $line"; done; echo over >&2; exit 4'
+    const started = workspace.start!(['/bin/sh', '-c', script], { signal, seconds: 60 })
+    const heard = started.output.setEncoding('utf8')[Symbol.asyncIterator]()
+    started.input.write('one\n')
+    expect(await heard.next()).toMatchObject({ value: 'heard one\n' })
+    started.input.write('two\n')
+    expect(await heard.next()).toMatchObject({ value: 'heard two\n' })
+    started.input.end()
+    const ended = { end: 'exited', code: 4, output: '', complaints: 'over\n' }
+    expect(await started.finished).toMatchObject(ended)
+  })
+
+  it('is ended when it is told to, and the machine stays', async () => {
+    await using server = await serveE2b()
+    await using workspaces = await reach(server)
+    const workspace = await workspaces.open(source, { signal })
+    const stop = new AbortController()
+    const started = workspace.start!(['cat'], { signal: stop.signal, seconds: 60 })
+    started.input.write('here\n')
+    const [first] = await once(started.output, 'data')
+    expect(String(first)).toBe('here\n')
+    stop.abort()
+    expect(await started.finished).toMatchObject({ end: 'stopped', code: 137 })
+    expect((await workspace.run(['echo', 'still here'], { signal })).output).toBe('still here\n')
+  })
+})
+
+it.runIf(findWalls().by !== undefined)(
+  'a harness runs in a machine of E2B without a network, and its report says what it used',
+  async () => {
+    await using server = await serveE2b()
+    const start = server.fleet.start.bind(server.fleet)
+    server.fleet.start = async from => {
+      const machine = await start(from)
+      const agent = readFileSync('test/harnesses/acp-agent.mjs')
+      await server.fleet.write(machine.id, '/tests/acp-agent.mjs', agent)
+      return machine
+    }
+    process.env.ESPALIER_TEST_E2B = 'key'
+    const sandbox = `e2b:api=${server.url}\\,machines=${server.url}\\,key-variable=ESPALIER_TEST_E2B`
+    const name = `harness:acp,command=node /tests/acp-agent.mjs /outside,sandbox=${sandbox}`
+    const environment = (await openEnvironmentNamed(name)) as Environment<object>
+    const renderer = await openByteRenderer()
+    const policy = script(renderer, ['paris<|im_end|>'])
+    const tasks = [{ prompt: 'asks the capital of France', answer: 'paris' }]
+    for await (const { members } of roll(environment, tasks, {
+      policy,
+      model: renderer,
+      group: 1,
+    })) {
+      expect(members[0]).toMatchObject({ reward: { total: 1 } })
+      expect(members[0]!.trajectory.report).toMatchObject({ sandbox: { vendor: 'e2b' } })
+    }
+    expect(server.fleet.machines.size).toBe(0)
+    await environment[Symbol.asyncDispose]?.()
+  },
+)
 
 it('E2B’s protocol without forks says so, and a snapshot does instead, without being left', async () => {
   await using server = await serveE2b({ knowsForks: false })

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { PassThrough } from 'node:stream'
 import { type Call, unlessStopped } from '../../../base/core/call.ts'
 import { describeCause } from '../../../base/core/failure.ts'
 import { startTimer } from '../../../base/core/process/timer.ts'
@@ -14,8 +15,16 @@ import {
   type WorkspaceUse,
 } from '../contract.ts'
 import { mostArchive } from '../remote.ts'
-import { commandLine, machineFolder, quote, readAnswer, sweepLine } from './command.ts'
-import type { Machine, MachineCall } from './machine.ts'
+import {
+  afterTalkLine,
+  commandLine,
+  machineFolder,
+  quote,
+  readAnswer,
+  sweepLine,
+  talkLine,
+} from './command.ts'
+import type { Machine, MachineCall, Talk } from './machine.ts'
 
 /** What the workspaces of a vendor's machines share. */
 export interface Keeping {
@@ -37,8 +46,22 @@ export interface Keeping {
 const graceSeconds = 60
 const sendSeconds = 1800
 
+/** A command that is talked to, and what it is talked to over. */
+interface Talking {
+  readonly call: Omit<CommandCall, 'input'>
+  readonly input: PassThrough
+  readonly output: PassThrough
+}
+
+/** Passes on what is written, part by part, and then its end. */
+async function tellAll(input: PassThrough, talk: Talk): Promise<void> {
+  for await (const part of input) await talk.write(part as Buffer)
+  await talk.finish()
+}
+
 /** A workspace that is a machine of a vendor. */
 export class MachineWorkspace implements Workspace {
+  readonly start?: NonNullable<Workspace['start']>
   readonly #machine: Machine
   readonly #source: WorkspaceSource
   readonly #keeping: Keeping
@@ -54,6 +77,15 @@ export class MachineWorkspace implements Workspace {
     this.#source = source
     this.#keeping = keeping
     this.#since = keeping.clock()
+    const { talk } = machine
+    if (!talk) return
+    this.start = (command, call) => {
+      const [input, output] = [new PassThrough(), new PassThrough()]
+      const work = () => this.#talk(talk, command, { call, input, output })
+      const finished = this.#awake('start', call, work).finally(() => output.end())
+      finished.catch(() => undefined)
+      return { input, output, finished }
+    }
   }
 
   /** Makes the folders that commands need. */
@@ -107,6 +139,39 @@ export class MachineWorkspace implements Workspace {
       await this.#machine.shell(sweepLine(id), within).catch(() => undefined)
       throw cause
     }
+  }
+
+  /** Talks until the command has ended, or is told to. */
+  async #talk(
+    talk: NonNullable<Machine['talk']>,
+    command: readonly string[],
+    { call, input, output }: Talking,
+  ): Promise<Finished> {
+    const { limits, clock } = this.#keeping
+    const { seconds = limits.seconds, signal, variables } = call
+    const id = `espalier-${randomUUID()}`
+    const errors = `${machineFolder}/${id}`
+    const began = clock()
+    const given = { ...this.#source.variables, ...variables }
+    const folder = this.#source.workingFolder
+    const line = talkLine({ id, words: command, folder, variables: given, seconds }, errors)
+    const onOutput = (text: string): void => void output.write(text)
+    let code = 137
+    try {
+      const within = { signal, seconds: seconds + graceSeconds, onOutput }
+      const talking = await talk.call(this.#machine, line, within)
+      // What cannot be told any more is dropped: the command says how it ended.
+      void tellAll(input, talking).catch(() => undefined)
+      code = await unlessStopped({ signal }, talking.ended)
+    } catch (cause) {
+      if (!signal.aborted) throw cause
+    }
+    const rest = { signal: AbortSignal.timeout(1000 * graceSeconds), seconds: graceSeconds }
+    const printed = await this.#machine.shell(afterTalkLine(id, errors, limits.outputBytes), rest)
+    const complaints = Buffer.from(printed.trim(), 'base64').toString()
+    const isOver = code === 137 && clock() - began >= seconds
+    const end = signal.aborted ? 'stopped' : isOver ? 'out-of-time' : 'exited'
+    return { end, code, output: '', complaints, cut: 0 }
   }
 
   async put({ from, to }: Put, call: Call): Promise<void> {
