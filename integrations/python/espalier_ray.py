@@ -98,6 +98,7 @@ class Fleet:
         self.main = main
         self.flags = ["--concurrency", str(concurrency), "--grace", str(grace), "--lease", str(lease)]
         self.resources = {"num_cpus": 1, **(resources or {})}
+        self.flags += ["--threads", str(max(1, int(self.resources["num_cpus"])))]
         self.look_seconds = look_seconds
         self.given = database
         self.workers = {}

@@ -318,6 +318,7 @@ export class Coordinator implements Elsewhere {
         this.#settle(asked)
       }
     } catch (error) {
+      if (part !== null && this.#inHand.parts.delete(part)) this.#strangers.parts.set(part, id)
       // It costs this attempt a try, and nothing else.
       const reason = (error as Error).message
       this.#options.tell(`${id} is made again: ${reason}`)
