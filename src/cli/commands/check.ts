@@ -1,6 +1,7 @@
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { disposeInTime } from '../../base/core/process/deadline.ts'
 import { type CheckResult, checkWithin, defaultSeconds } from '../../engine/environments/check.ts'
+import { openShow, toPlayer } from '../../run/demonstrations/demonstrations.ts'
 import { openRenderer } from '../../run/settings/model-source.ts'
 import { openEnvironmentNamed } from '../../run/settings/open-environment.ts'
 import { readTasks } from '../../run/tasks/tasks.ts'
@@ -16,13 +17,20 @@ export const checkCommand: Command = {
     'Opens worlds of an environment and checks what every environment owes: it disposes of them, the\n' +
     'same actions give the same answers, a fork equals a replay, mistakes become observations. Also\n' +
     'measures what doing nothing and always refusing earn. Exit 1 where a check fails.',
-  examples: ['espalier check ./shop.ts#shop --tasks tasks.jsonl', 'espalier check calculator'],
+  examples: [
+    'espalier check ./shop.ts#shop --tasks tasks.jsonl --demonstrations ./shop.ts#show',
+    'espalier check calculator',
+  ],
   settings: ['tasks', 'split', 'seed', 'model'],
   defaults: { tasks: taskCount, seed: 1 },
   own: {
     seconds: {
       help: `Seconds that opening a world, a step, a report or a reward may take (default: ${defaultSeconds})`,
       argument: 'N',
+    },
+    demonstrations: {
+      help: 'A function that shows each turn, as teach takes it: it must earn more than doing nothing',
+      argument: 'FILE#EXPORT',
     },
   },
   positionalCount: [1, 1],
@@ -48,7 +56,7 @@ function readSeconds(written: string | undefined): number {
 
 async function check(
   environment: Environment,
-  { positionals: words, flags, terminal, json, signal }: Invocation,
+  { positionals: words, own, flags, terminal, json, signal }: Invocation,
   seconds: number,
 ): Promise<number> {
   const { tasks: source = taskCount, seed = 1, split, model } = flags
@@ -64,11 +72,11 @@ async function check(
   }
   if (tasks.length === 0) throw new MisuseError(`--tasks ${source} holds no tasks to check with`)
   const renderer = model === undefined ? undefined : await openRenderer(model)
+  const { demonstrations } = own
   const results = await checkWithin(seconds, environment, {
-    tasks,
-    seed,
-    signal,
+    ...{ tasks, seed, signal },
     ...(renderer && { renderer }),
+    ...(demonstrations && { demonstrate: toPlayer(await openShow(demonstrations)) }),
   })
   for (const result of results) terminal.print(json ? JSON.stringify(result) : line(result))
   return results.some(result => result.kind === 'failed') ? 1 : 0

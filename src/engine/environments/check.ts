@@ -302,7 +302,7 @@ async function measureReward<Data>(
 async function measureDemonstrations<Data>(checking: Checking<Data>): Promise<Found> {
   const { demonstrate } = checking
   if (!demonstrate)
-    return { kind: 'skipped', detail: 'none were given to checkEnvironment (demonstrate).' }
+    return { kind: 'skipped', detail: 'none were given (--demonstrations, `demonstrate`).' }
   const shown = await measureReward({ ...checking, turns: 1000 }, demonstrate)
   const nothing = await measureReward(checking, () => replyOf(''))
   if (shown.values!.mean! > nothing.values!.mean!) return shown

@@ -22,5 +22,5 @@ it('a rate that finds itself settles where steps move the policy a little, whate
 })
 
 it('it never leaves its bounds', () => {
-  expect([settled(0).rate, settled(1e12).rate]).toEqual([1e-3, 4e-4])
+  expect([settled(0).rate, settled(1e12).rate]).toEqual([2e-3, 4e-4])
 })

@@ -2,7 +2,7 @@
 const aim = 0.002
 
 /** Where a rate that finds itself begins, and the highest it takes. */
-const [least, most] = [4e-4, 1e-3]
+const [least, most] = [4e-4, 2e-3]
 
 /** How much the rate changes from one step to the next; it falls faster than it rises. */
 const [up, down] = [1.15, 1.5]

@@ -136,11 +136,17 @@ export async function openDemonstrations(
       readDemonstrations(named, { environment, tasks, successAt }),
     )
   }
-  const show = await loadUserPart(named)
-  if (typeof show !== 'function') throw new SettingError(`${named} is not a function`)
+  const show = await openShow(named)
   const wanted = !environment ? '--environment NAME to show it in' : '--tasks FILE to demonstrate'
   if (!environment || tasks.length === 0) throw new SettingError(`${named} needs ${wanted}`)
-  return await demonstrate(environment, tasks, { show: show as Show, turns: 32, signal })
+  return await demonstrate(environment, tasks, { show, turns: 32, signal })
+}
+
+/** Opens `./file.ts#export`, a function that shows each turn. */
+export async function openShow(named: string): Promise<Show> {
+  const show = await loadUserPart(named)
+  if (typeof show === 'function') return show as Show
+  throw new SettingError(`${named} is not a function`)
 }
 
 /** Reads demonstrations: a run's solved trajectories, or a file of conversations. */
