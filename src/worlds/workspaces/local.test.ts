@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
@@ -117,4 +117,18 @@ it('H1: where no walls can be built commands are refused, unless that is accepte
   expect(() => localWorkspaces({ limits, builder })).toThrow('walls=none')
   const { isolation } = localWorkspaces({ limits, builder, walls: 'none' })
   expect(isolation.missing).toContain('network')
+})
+
+it('a workspace shows folders of this machine that lie in each other, whichever is named first', async () => {
+  const outer = mkdtempSync(join(tmpdir(), 'espalier-shown-'))
+  mkdirSync(join(outer, 'inner'))
+  writeFileSync(join(outer, 'inner', 'word.txt'), 'seen')
+  const shown = [join(outer, 'inner', 'word.txt'), join(outer, 'inner'), outer, outer]
+  const source = { puts: [], workingFolder: '/agent', shown }
+  await using workspaces = localWorkspaces({ limits: usualLimits })
+  await using workspace = await workspaces.open(source, { signal })
+  const { output } = await workspace.run(['cat', shown[0]!], { signal })
+  expect(output).toBe('seen')
+  const written = await workspace.run(['sh', '-c', `echo x > ${shown[0]}`], { signal })
+  expect(written.code).not.toBe(0)
 })

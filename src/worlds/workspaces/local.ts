@@ -145,7 +145,11 @@ class LocalWorkspace implements Workspace {
     return openSandbox({
       builder,
       network,
-      readable: [process.execPath, ...(toolchain === undefined ? [] : [toolchain]), ...shown],
+      readable: outermost([
+        process.execPath,
+        ...(toolchain === undefined ? [] : [toolchain]),
+        ...shown,
+      ]),
       binds: [...this.#tops].map(top => ({ from: join(this.#folder, top), to: `/${top}` })),
       // Without a new root, commands begin in our folder itself.
       workingFolder: isMoved ? workingFolder : this.#here(workingFolder),
@@ -213,6 +217,12 @@ class LocalWorkspace implements Workspace {
   async [Symbol.asyncDispose](): Promise<void> {
     await removeTree(this.#folder)
   }
+}
+
+/** Paths without those that lie within another: what is bound over a folder hides what was bound in it. */
+function outermost(paths: readonly string[]): readonly string[] {
+  const [...own] = new Set(paths)
+  return own.filter(path => !own.some(each => path.startsWith(`${each}/`)))
 }
 
 /**
