@@ -39,15 +39,22 @@ export function show({ task, seat }: { readonly task: { readonly id: string }; s
   return seat === 'hearer' ? things[at] : words[at]
 }
 
-const lastWord = (messages: readonly Message[]): string =>
-  String(messages.at(-1)?.content).split(' ')[1] ?? ''
+/** The answer whose number is that of the last word among others. */
+function answerTo(
+  messages: readonly Message[],
+  known: readonly string[],
+  answers: readonly string[],
+) {
+  const word = String(messages.at(-1)?.content).split(' ')[1] ?? ''
+  return answers[known.indexOf(word)] ?? ''
+}
 
 /** A speaker whose words have a meaning. */
 export function speaker(messages: readonly Message[]): string {
-  return words[things.findIndex(thing => thing === lastWord(messages))] ?? ''
+  return answerTo(messages, things, words)
 }
 
 /** A hearer who knows these meanings. */
 export function hearer(messages: readonly Message[]): string {
-  return things[words.findIndex(word => word === lastWord(messages))] ?? ''
+  return answerTo(messages, words, things)
 }
