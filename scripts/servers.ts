@@ -26,7 +26,7 @@ again with the server and with PyTorch, and prints a table of what was found. Se
   --images        shows them images instead: sizes of several kinds, every token scored again; DIR is a model that
                   sees (scripts/servers/toy-vision.py makes a toy of the Qwen2-VL shape)
   --weights DIR   another model of the same shape: loaded into each server as train does after a step,
-                  scored with PyTorch, and the first one loaded again (docs/guides/weight-sync.md says which
+                  scored with PyTorch, and the first one loaded again (docs/reference/weight-sync.md says which
                   flags servers need for that); needs --python
   --restart CMD   kills the server of --process while it samples, starts it again with this command, and counts
                   which samples came all the same
