@@ -29,7 +29,7 @@ const harnesses: Readonly<Record<string, Harness>> = {
   opencode: openCode,
 }
 
-const options = workspaceOptions.omit({ 'key-variable': true }).extend({
+const options = workspaceOptions.omit({ 'key-variable': true, walls: true }).extend({
   variant: z.enum(['acp', ...Object.keys(harnesses)]),
   /** The command line of `acp`. */
   command: z.string().min(1).optional(),
@@ -70,11 +70,11 @@ function withoutUndefined({ seconds, memory, disk }: Options) {
 }
 
 function openPlace(
-  { sandbox, walls, toolchain }: Options,
+  { sandbox, toolchain }: Options,
   limits: Parameters<typeof openSandbox>[1],
 ): Promise<Workspaces> | Workspaces {
   return sandbox === undefined
-    ? localWorkspaces({ limits, walls, toolchain })
+    ? localWorkspaces({ limits, toolchain })
     : openSandbox(sandbox, limits)
 }
 
