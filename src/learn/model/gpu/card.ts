@@ -1,6 +1,6 @@
 import { missingPackage } from '../../../base/core/names/missing-package.ts'
 import { inWords } from '../pretrained/fit.ts'
-import { type KernelName, kernels, shaderOf } from './shaders.ts'
+import { type KernelName, kernels, shaderOf } from './shaders/index.ts'
 
 /** A graphics card was lost: what lay in its memory is gone, and the work under way with it. */
 export class LostError extends Error {
