@@ -1,6 +1,7 @@
 import type { Message, Reply, ToolDefinition } from '@espalier/text'
 import type { Call } from './call.ts'
 import type { Json, NonEmpty, TaskId } from './ids.ts'
+import type { KeepImage } from './image.ts'
 import type { Lanes } from './lane.ts'
 import type { RewardPart } from './reward.ts'
 import type { CallRecord } from './tool.ts'
@@ -78,6 +79,8 @@ export interface OpenCall extends Call {
   readonly clock?: () => number
   /** Set while a world is forked by replay: how it opened before. */
   readonly replay?: Pick<World, 'opening' | 'spent'>
+  /** Puts references in the place of images, so that no world holds bytes while an attempt runs. @default they stay */
+  readonly keepImage?: KeepImage
 }
 
 /** What stands between code that the policy writes and the machine that runs it, in words. */

@@ -1,5 +1,6 @@
-import type { ContentPart } from '@espalier/text'
+import type { Content, ContentPart, ImagePart, Message } from '@espalier/text'
 import type { ImageFacts } from '@espalier/text/images'
+import type { Transition } from './environment.ts'
 import { type Place, pathTo, type Tree } from './tree.ts'
 
 /** An image whose tokens stand at `[start, end)` of a segment, a path or a prompt. */
@@ -23,6 +24,48 @@ export interface PromptImages {
   /** The ids that stand for one image before its tokens are laid out: what servers are sent. */
   readonly placeholder: Int32Array
   readonly store: Pick<ImageStore, 'read'>
+}
+
+/** Keeps the bytes of an image and gives a part that names it; one that cannot be shown is given back as it is. */
+export type KeepImage = (part: ImagePart) => Promise<ImagePart>
+
+/** Content in parts. */
+export type Parts = Exclude<Content, string>
+
+type ChangeImage = (part: ImagePart) => Promise<Parts[number]>
+
+/** Messages with other parts in place of their images. */
+export async function changeImages<Messages extends readonly Message[]>(
+  messages: Messages,
+  change: ChangeImage,
+): Promise<Messages> {
+  const changed: Message[] = []
+  for (const message of messages) {
+    const { content } = message
+    const isPlain = typeof content === 'string' || content === null
+    changed.push(isPlain ? message : { ...message, content: await changeParts(content, change) })
+  }
+  return changed as readonly Message[] as Messages
+}
+
+async function changeParts(content: Parts, change: ChangeImage): Promise<Parts> {
+  return await Promise.all(content.map(part => (part.type === 'text' ? part : change(part))))
+}
+
+/** What a world answered, with other parts in place of its images. */
+export async function changeAnswer<Answer extends Transition>(
+  transition: Answer,
+  change: ChangeImage,
+): Promise<Answer> {
+  const { observed = [], calls = [] } = transition
+  const changed = calls.map(async call =>
+    call.content ? { ...call, content: await changeParts(call.content, change) } : call,
+  )
+  return {
+    ...transition,
+    ...(observed.length > 0 && { observed: await changeImages(observed, change) }),
+    ...(calls.length > 0 && { calls: await Promise.all(changed) }),
+  }
 }
 
 /** What stands for an image that is no longer shown. */

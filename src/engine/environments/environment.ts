@@ -8,12 +8,13 @@ import type {
   Task,
   World,
 } from '../../base/core/environment.ts'
+import { changeImages } from '../../base/core/image.ts'
 import type { RewardPart } from '../../base/core/reward.ts'
 import type { StandardSchema } from '../../base/core/tool.ts'
 import { makeCleanUp } from './clean-up.ts'
 import type { OpenedWorld, OpenWorldCall } from './opened-world.ts'
 import { describeIssue } from './tools/schema.ts'
-import { checkBehaviour, isNonEmpty, toWorld } from './world.ts'
+import { checkBehaviour, holdsParts, isNonEmpty, toWorld } from './world.ts'
 
 /** Everything that makes an environment; what rewards see is inferred from `task` and `open`. */
 export interface EnvironmentDefinition<Data, Report> {
@@ -180,7 +181,7 @@ async function openWorld<Data, Report>(
     checkOpened(definition, opened)
     if (opened.dispose) cleanUp.defer(() => opened.dispose?.())
     call.signal.throwIfAborted()
-    const { opening } = opened
+    const opening = await openingOf(opened, call)
     if (!isNonEmpty(opening))
       throw new Error(`A world of "${definition.name}" opened with no message.`)
     // What is spread stands last: Node 20 takes many times as long to add to what was spread.
@@ -189,4 +190,17 @@ async function openWorld<Data, Report>(
   } catch (cause) {
     return await cleanUp.runAfter(cause)
   }
+}
+
+/** A world's opening. Its images are kept, and the world lets go of them. */
+async function openingOf<Report>(
+  opened: OpenedWorld<Report>,
+  { keepImage }: OpenCall,
+): Promise<readonly Message[]> {
+  const { opening } = opened
+  if (!keepImage || !holdsParts(opening)) return opening
+  const kept = await changeImages(opening, keepImage)
+  // What cannot be set, such as a getter, is the world's own affair.
+  Reflect.set(opened, 'opening', kept)
+  return kept
 }

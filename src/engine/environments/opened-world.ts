@@ -23,7 +23,7 @@ export interface WorldCall extends Call {
 
 /** What an environment's `open` gives: the opening, and how the world behaves. */
 export interface OpenedWorld<Report> extends WorldBehaviour<Report> {
-  /** The messages the policy first sees; at least one. */
+  /** The messages the policy first sees; at least one. Once their images are kept, references stand here in their place. */
   readonly opening: readonly Message[]
 }
 

@@ -2,6 +2,7 @@ import { type Content, type Message, type Reply, textOf } from '@espalier/text'
 import type { OpenCall, StepCall, Transition, World } from '../../base/core/environment.ts'
 import { across, Failure } from '../../base/core/failure.ts'
 import type { NonEmpty } from '../../base/core/ids.ts'
+import { changeAnswer } from '../../base/core/image.ts'
 import { nearest } from '../../base/core/names/nearest.ts'
 import { type CleanUp, makeCleanUp } from './clean-up.ts'
 import type { Respond, WorldBehaviour } from './opened-world.ts'
@@ -25,7 +26,7 @@ export async function toWorld<Report>(
   behaviour: WorldBehaviour<Report>,
   from: WorldState,
 ): Promise<World> {
-  const { name, lanes, clock, calls, nudge, opening, cleanUp } = from
+  const { name, lanes, clock, calls, nudge, opening, cleanUp, keepImage } = from
   if (behaviour.respond && nudge) {
     throw new TypeError(
       `A turn without a call in "${name}" is both a reply (respond) and a miss (nudge).`,
@@ -47,7 +48,9 @@ export async function toWorld<Report>(
       const transition = judged(behaviour, answer, { action, turn: call.turn, anchor })
       isOver = transition?.kind === 'end'
       misses = action.calls.length > 0 ? 0 : misses + 1
-      return transition
+      if (!keepImage || !(holdsParts(transition?.observed) || holdsParts(transition?.calls)))
+        return transition
+      return await changeAnswer(transition, keepImage)
     },
     ...(report && { report: async () => toJson(await report.call(behaviour)) }),
     ...(fork && {
@@ -78,6 +81,11 @@ export function checkBehaviour<Report>(name: string, behaviour: WorldBehaviour<R
     if (meant === undefined || meant in behaviour) continue
     throw new TypeError(`A world of "${name}" has no method "${key}". Did you mean "${meant}"?`)
   }
+}
+
+/** Whether any of these has content in parts; they are not checked yet. */
+export function holdsParts(list: readonly { readonly content?: unknown }[] | undefined): boolean {
+  return Array.isArray(list) && list.some(each => Array.isArray(each?.content))
 }
 
 /** Whether a list has an entry. */

@@ -5,7 +5,7 @@ import type { Guard } from '../../base/core/guard.ts'
 import type { GroupId } from '../../base/core/ids.ts'
 import type { Lanes } from '../../base/core/lane.ts'
 import type { Policy, Sampling } from '../../base/core/policy.ts'
-import type { ImageSettings } from './images/admit.ts'
+import type { ImageSettings } from './images/keep.ts'
 import type { SharedState } from './shared.ts'
 import type { ShownExamples } from './world/examples.ts'
 

@@ -8,7 +8,7 @@ import type { Lineage } from '../../base/core/tree.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { condenseOpening } from './condensing/condense.ts'
 import { takeSummaryEnd } from './condensing/state.ts'
-import { admitOpening } from './images/admit.ts'
+import { admitOpening, imageKeeper } from './images/admit.ts'
 import { placesIn } from './images/places.ts'
 import { addFork, emptyWalk, endOpening, extend, seedFor, type Walk } from './walk.ts'
 import { hearOpening } from './world/examples.ts'
@@ -21,12 +21,14 @@ export async function openWorld(context: RolloutContext, attempt: Attempt): Prom
   const { environment, lanes, clock } = context
   const { signal, task } = attempt
   const seed = seedFor(attempt, 'world')
+  const keepImage = imageKeeper(context, attempt)
+  const call = { signal, seed, lanes, clock, ...(keepImage && { keepImage }) }
   // A world that opens after its attempt was stopped must be disposed of here.
   const tooLate = (world: World): void =>
     void world[Symbol.asyncDispose]().then(undefined, () => {})
   return await across('environment', attempt, () =>
     lanes.environment.run({ signal }, () =>
-      unlessStopped(attempt, environment.open(task, { signal, seed, lanes, clock }), tooLate),
+      unlessStopped(attempt, environment.open(task, call), tooLate),
     ),
   )
 }

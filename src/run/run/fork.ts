@@ -19,6 +19,7 @@ import {
 import type { Attempt, RolloutContext } from '../../engine/rollout/attempt.ts'
 import { walkToEnd, withTime } from '../../engine/rollout/chain.ts'
 import { endWalk, outcomeOf } from '../../engine/rollout/end-walk.ts'
+import { imageKeeper } from '../../engine/rollout/images/admit.ts'
 import {
   continueWalks,
   type Reopening,
@@ -225,7 +226,8 @@ async function beginWalks(
   const { task, signal } = attempt
   // Use the seed of the stored attempt, so that the world opens as it did then.
   const seed = seedFor({ ...attempt, seed: tree.seed, member: tree.member }, 'world')
-  const opening = { signal, seed, lanes, clock }
+  const keepImage = imageKeeper(context, attempt)
+  const opening = { signal, seed, lanes, clock, ...(keepImage && { keepImage }) }
   const replyAt = (index: number) => {
     const { from, end } = trajectory.turns[index]!
     const ids = idsTo(tree, end).subarray(tree.nodes[from]!.start)

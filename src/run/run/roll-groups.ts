@@ -18,7 +18,7 @@ import {
   type RolloutContext,
   type Seating,
 } from '../../engine/rollout/attempt.ts'
-import type { ImageSettings } from '../../engine/rollout/images/admit.ts'
+import type { ImageSettings } from '../../engine/rollout/images/keep.ts'
 import { makeSharedState } from '../../engine/rollout/shared.ts'
 import type { Strategy } from '../../engine/rollout/strategy.ts'
 import { makeYielding } from '../../engine/rollout/yielding.ts'

@@ -1,6 +1,6 @@
 import type { ContentPart, Message } from '@espalier/text'
 import { type ImageFacts, parseReference } from '@espalier/text/images'
-import type { PromptImages } from '../../../base/core/image.ts'
+import { changeImages, type PromptImages } from '../../../base/core/image.ts'
 import { asIds, asObject, wrong } from '../transport/reading.ts'
 
 /** An image as servers take it: its bytes in base64, under the kind that its header says. */
@@ -23,13 +23,7 @@ export async function withImageData(
     if (!facts) return part
     return { type: 'image_url', image_url: { url: await dataUrlOf(facts, images) } }
   }
-  const shown: Message[] = []
-  for (const message of messages) {
-    const { content } = message
-    const isPlain = typeof content === 'string' || content === null
-    shown.push(isPlain ? message : { ...message, content: await Promise.all(content.map(partOf)) })
-  }
-  return shown
+  return await changeImages(messages, partOf)
 }
 
 /** Throws unless the server laid a prompt's images out as exactly these tokens. */

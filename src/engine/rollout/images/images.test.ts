@@ -4,7 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type ImagePart, imagesIn, type Message, textOf } from '@espalier/text'
+import {
+  type AssistantMessage,
+  type ImagePart,
+  imagesIn,
+  type Message,
+  textOf,
+} from '@espalier/text'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
@@ -15,17 +21,22 @@ import {
   openSeeingRenderer,
   script,
 } from '../../../../test/rolling.ts'
-import type { Environment } from '../../../base/core/environment.ts'
+import type { Environment, StepCall } from '../../../base/core/environment.ts'
+import { treeId } from '../../../base/core/ids.ts'
 import { imagesTo } from '../../../base/core/image.ts'
 import { rowsOf } from '../../../base/core/row.ts'
 import { idsTo } from '../../../base/core/tree.ts'
+import type { AttemptEntry } from '../../../run/store/attempt-record.ts'
 import { imagePath, makeImageFolder } from '../../../run/store/images/image-folder.ts'
+import { recording } from '../../../run/store/replay-attempt.ts'
 import { treeFromFrame, treeToFrame } from '../../../run/store/tree-frame.ts'
 import { Canvas } from '../../../worlds/pictures/canvas.ts'
 import { environment } from '../../environments/environment.ts'
+import { recordOfTrajectory, replayWorld } from '../../environments/fork.ts'
 import { tool } from '../../environments/tools/tool.ts'
 import { rollChain } from '../chain.ts'
-import type { ImageSettings } from './admit.ts'
+import { imageKeeper } from './admit.ts'
+import type { ImageSettings } from './keep.ts'
 
 const seeing = await openSeeingRenderer()
 const folder = mkdtempSync(join(tmpdir(), 'images-'))
@@ -96,6 +107,52 @@ describe('an attempt that sees', () => {
     expect(() => imagePath(folder, { digest: '../../etc/passwd', kind: 'png' })).toThrow(
       /cannot be called/,
     )
+  })
+
+  it('leaves no bytes in its world, or in the record of what is not finished', async () => {
+    const opened: object[] = []
+    const world = environment({
+      name: 'kept',
+      task: z.object({}),
+      open() {
+        const opening: readonly Message[] = [{ role: 'user', content: [picture(1)] }]
+        const shown = {
+          opening,
+          respond: (_: string, { turn }: StepCall) => (turn === 0 ? [picture(2)] : undefined),
+        }
+        opened.push(shown)
+        return shown
+      },
+      reward: { one: () => 1 },
+    }) as Environment
+    const policy = script(seeing, ['one<|im_end|>', 'two<|im_end|>'])
+    const entries: AttemptEntry[] = []
+    const attempt = attemptAt(world, {})
+    const context = contextOf({ environment: world, renderer: seeing, policy, images })
+    await rollChain(
+      recording(context, treeId(attempt.group, 0), entry => void entries.push(entry)),
+      attempt,
+    )
+    expect(entries.map(({ kind }) => kind)).toEqual(['opening', 'sample', 'step', 'sample', 'step'])
+    expect(JSON.stringify([opened, entries]).match(/image:[0-9a-f]{64}/g)).toHaveLength(3)
+    expect(JSON.stringify([opened, entries])).not.toContain('base64')
+  })
+
+  it('is replayed from what was stored of it, since its world shows the same references', async () => {
+    const world = showing([picture(1)], [picture(2)])
+    const { trajectory, policy } = await rolled(world)
+    const message = trajectory.messages[1] as AssistantMessage
+    const record = recordOfTrajectory(trajectory, {
+      turns: 1,
+      replyAt: () => ({ message, calls: [] }),
+    })
+    const { signal, task, seed } = attemptAt(world, {})
+    const context = contextOf({ environment: world, renderer: seeing, policy, images })
+    const keepImage = imageKeeper(context, attemptAt(world, {}))!
+    const { lanes } = context
+    const call = { signal, seed, lanes, keepImage, record }
+    await using replayed = await replayWorld(world, task, call)
+    expect(replayed.opening).toEqual(trajectory.messages.slice(0, 1))
   })
 
   it('is told of what cannot be shown, with the reason, and goes on', async () => {

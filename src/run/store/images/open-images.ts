@@ -1,6 +1,6 @@
 import type { ImageStore } from '../../../base/core/image.ts'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
-import type { ImageSettings } from '../../../engine/rollout/images/admit.ts'
+import type { ImageSettings } from '../../../engine/rollout/images/keep.ts'
 import { makeMemoryStore } from '../../../engine/rollout/images/memory-store.ts'
 import { runPaths } from '../run-folder.ts'
 import { makeImageFolder } from './image-folder.ts'
