@@ -102,7 +102,10 @@ export function openFileSource(): Source {
       return { total: found.length, all: rows.length, offset, rows: page }
     },
     group: async (name, id) => (await file.group(name, id)).group,
-    trajectory: async (name, id) => (await file.trajectory(name, id)).answer,
+    async trajectory(name, id) {
+      const { images } = await file.groupOfTree(name, treeOf(id))
+      return { ...(await file.trajectory(name, id)).answer, images }
+    },
     tokens: async (name, id, { path, offset, limit }) =>
       cut((await file.trajectory(name, id)).tokens[path]!, offset, limit),
     tree: async (name, id) => (await file.groupOfTree(name, id)).trees[id]!,

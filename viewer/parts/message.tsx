@@ -88,7 +88,9 @@ function Picture({ address }: { address: string }) {
   const source = useContext(ShownImages)[address]
   const size = /width=(\d+)&height=(\d+)/.exec(address)
   const words = size ? `image of ${size[1]} x ${size[2]} pixels` : 'image'
-  if (source === undefined) return <Unloaded address={size ? words : address} />
+  if (source === undefined) {
+    return size ? <p class="muted">[{words}, not loaded]</p> : <Unloaded address={address} />
+  }
   return <img class="seen" src={source} alt={words} title={words} />
 }
 

@@ -76,11 +76,13 @@ async function packRun(
   const places = new Map<string, number>()
   const groups = new Map<string, string>()
   const waiting = batches(spread(rows), groupsPerParcel)
+  // Images take half of the room at most, so that groups are not left out for them.
+  const images = most / 2 / Math.min(groupsPerParcel, rows.length)
   for (let room = most; waiting.length > 0; ) {
     const batch = waiting.shift()!
     // One after another: all pages of a group are made of what was read of it once.
     const contents: [string, StaticGroup][] = []
-    for (const { id } of batch) contents.push([id, await packGroup(run, id)])
+    for (const { id } of batch) contents.push([id, await packGroup(run, { id, images })])
     const parcel = pack(Object.fromEntries(contents))
     if (parcel.length > room) {
       if (batch.length === 1) break
@@ -130,12 +132,23 @@ function batches<T>(items: readonly T[], size: number): (readonly T[])[] {
   return all
 }
 
-async function packGroup(run: ViewedRun, id: string): Promise<StaticGroup> {
+/** A group with at most so many characters of images; its members share those that several saw. */
+async function packGroup(
+  run: ViewedRun,
+  { id, images: room }: { readonly id: string; readonly images: number },
+): Promise<StaticGroup> {
   const group = await run.group(id)
+  const images: Record<string, string> = {}
+  let left = room
   const trajectories = new Map<string, StaticTrajectory>()
   const trees = new Map<string, TreeAnswer>()
   for (const member of group.members) {
-    const answer = await run.trajectory(member.id)
+    const { images: seen, ...answer } = await run.trajectory(member.id)
+    for (const [address, image] of Object.entries(seen)) {
+      if (address in images || image.length > left) continue
+      images[address] = image
+      left -= image.length
+    }
     const whole = { offset: 0, limit: Number.POSITIVE_INFINITY }
     const tokens = await Promise.all(
       answer.paths.map((_, path) => run.tokens(member.id, { path, ...whole })),
@@ -145,6 +158,7 @@ async function packGroup(run: ViewedRun, id: string): Promise<StaticGroup> {
   }
   return {
     group,
+    images,
     trajectories: Object.fromEntries(trajectories),
     trees: Object.fromEntries(trees),
   }

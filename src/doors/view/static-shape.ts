@@ -16,12 +16,14 @@ export interface StaticRun {
 /** The contents of one group, as a file holds them. */
 export interface StaticGroup {
   readonly group: GroupAnswer
+  /** What its members saw, as data URLs by the reference in their place. */
+  readonly images: TrajectoryAnswer['images']
   readonly trajectories: Readonly<Record<string, StaticTrajectory>>
   readonly trees: Readonly<Record<string, TreeAnswer>>
 }
 
 /** A trajectory with the tokens of each of its paths. */
 export interface StaticTrajectory {
-  readonly answer: TrajectoryAnswer
+  readonly answer: Omit<TrajectoryAnswer, 'images'>
   readonly tokens: readonly TokenPage[]
 }
