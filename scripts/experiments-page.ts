@@ -54,7 +54,7 @@ console.log(`wrote ${named.length} results`)
 /** Every difference with its bounds, experiment by experiment; it is light or dark as the reader's page is. */
 function figureOf(names: readonly string[]): string {
   const [left, width, row] = [230, 460, 20]
-  const most = 0.2
+  const most = 0.35
   const x = (value: number): string => {
     const within = Math.min(most, Math.max(-most, value))
     return (left + ((within + most) / (2 * most)) * width).toFixed(1)
@@ -77,7 +77,7 @@ function figureOf(names: readonly string[]): string {
     }
     y += row / 2
   }
-  const ticks = [-0.2, -0.1, 0, 0.1, 0.2].map(
+  const ticks = [-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3].map(
     value =>
       `<line class="${value === 0 ? 'zero' : 'tick'}" x1="${x(value)}" x2="${x(value)}" y1="24" y2="${y}"/>` +
       `<text x="${x(value)}" y="${y + 16}" text-anchor="middle">${value === 0 ? '0' : signed(value).slice(0, 4)}</text>`,
