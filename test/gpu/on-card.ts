@@ -55,12 +55,12 @@ export interface OnCard {
   readonly families: Readonly<Record<string, { readonly cpu: Whole; readonly gpu: Whole }>>
   /** What `auto` takes, since the processor plays the card. */
   readonly auto: string
-  /** The same work with a card that is lost on the way, and with one that is not. */
+  /** A piece of work with a card that is lost on the way, and with one that is not. */
   readonly lost: Awaited<ReturnType<typeof lost>>
   readonly kept: Awaited<ReturnType<typeof lost>>
 }
 
-/** The same samples and the same step, with a card that is lost in the middle or not; and what it scores. */
+/** Some samples and a step, with a card that is lost in the middle or not; and what it scores. */
 async function lost(isLost: boolean) {
   const path = `${fixtures}llama`
   const { shape } = await readPretrained(path)

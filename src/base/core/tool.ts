@@ -77,7 +77,7 @@ export interface CallRecord {
   readonly input: unknown
   /** What the policy was shown. */
   readonly output: string
-  /** The same in parts, if it showed images. */
+  /** What it said in parts, if it showed images. */
   readonly content?: readonly ContentPart[]
   readonly problem?: ToolProblem
   /** Characters of the output that were cut off. */

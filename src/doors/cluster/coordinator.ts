@@ -217,7 +217,7 @@ export class Coordinator implements Elsewhere {
     }
   }
 
-  /** Whether every place has something to do where groups are made whole; without workers nobody knows. */
+  /** Whether every place has something to do if groups are made whole; without workers nobody knows. */
   #isPlenty(coming: number, members: number): boolean {
     const taking = this.#taking
     const threads = taking.reduce((sum, worker) => sum + (worker.threads ?? 1), 0)

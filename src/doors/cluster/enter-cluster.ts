@@ -24,7 +24,7 @@ interface Entering {
   readonly where: ReturnType<typeof readAddress>
   /** The settings as workers get them. */
   readonly config: Readonly<Record<string, unknown>>
-  /** The run's filters, by name where they have one. */
+  /** The run's filters, by name if they have one. */
   readonly filters: NonNullable<Settings['filters']>
   /** Where workers put large trees. */
   readonly segments?: string

@@ -174,7 +174,7 @@ function tellEnd({ code, output, complaints, said }: Ended, asking: Asking): str
   return ` (${how}${asking.refusals()})${printed && `: ${printed}`}`
 }
 
-/** Programs beside the program come first, as do those of this process where it runs here. */
+/** Programs beside the program come first, as do those of this process if it runs here. */
 function pathWith(program: string): string {
   const own = program.includes('/') ? [program.replace(/\/[^/]*$/, '')] : []
   const node = process.execPath.replace(/\/[^/]*$/, '')

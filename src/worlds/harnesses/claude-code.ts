@@ -28,7 +28,7 @@ export const claudeCode: Harness = {
     CLAUDE_CODE_SUBAGENT_MODEL: model,
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     DISABLE_AUTOUPDATER: '1',
-    // It asks nobody for permission as root only where it is told that it is walled in.
+    // It asks nobody for permission as root only if it is told that it is walled in.
     IS_SANDBOX: '1',
   }),
   start: ({ prompt, model }) => ({

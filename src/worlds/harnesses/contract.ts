@@ -1,7 +1,7 @@
 /** A program of others that is started as the agent: one file each, held to one suite. */
 export interface Harness {
   readonly name: string
-  /** Its program, which is found, and the package that it is installed from where it is missing. */
+  /** Its program, which is found, and the package that it is installed from if it is missing. */
   readonly install: {
     readonly program: string
     readonly from: { readonly npm: string } | { readonly pip: readonly string[] }
@@ -48,7 +48,7 @@ export interface Ended {
   readonly complaints: string
   /** What it wrote to the file of its result. */
   readonly result?: string
-  /** What it said last, and why it stopped, where a protocol tells. */
+  /** What it said last, and why it stopped, if a protocol tells. */
   readonly said?: { readonly answer: string; readonly stop: string }
 }
 

@@ -14,7 +14,7 @@ const closed = [
   '--font-render-hinting=none',
 ]
 
-/** A Chromium of the system, where there is one. */
+/** A Chromium of the system, if there is one. */
 function systemBrowser(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter)
   return folders.flatMap(folder => names.map(name => join(folder, name))).find(existsSync)

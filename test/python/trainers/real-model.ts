@@ -21,7 +21,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'espalier-real-model-'))
 const adapter = { rank: 4, alpha: 8, targets: adapterMaps }
 const ids = Int32Array.from({ length: 60 }, (_, at) => 3 + ((at * 31 + at * at) % 90))
 
-/** Numbers of factors, small where a model is large. */
+/** Numbers of factors, small if a model is large. */
 function factorNumber(name: string, at: number): number {
   const shift = Buffer.from(name).reduce((sum, byte) => sum + byte, 0) % 17
   return (real === undefined ? 0.2 : 0.01) * Math.sin(at * 0.7 + shift)

@@ -16,7 +16,7 @@ export interface ImageProcessor {
   readonly family: string
   /** What stands in the text that a chat template writes for an image, to be replaced by its layout. */
   readonly placeholder: string
-  /** What is written for an image into a content that is one text, where a template takes no parts. */
+  /** What is written for an image into a content that is one text, if a template takes no parts. */
   readonly inText: string
   /** Lays out one image. Throws an `ImageRefusedError` if the model's own processor refuses that size. */
   layout(size: ImageSize): ImageLayout

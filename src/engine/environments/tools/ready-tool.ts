@@ -26,7 +26,7 @@ export interface ReadyTool {
 export interface Answer {
   readonly input: unknown
   readonly output: string
-  /** The same in parts, if it shows images. */
+  /** Its content in parts, if it shows images. */
   readonly content?: readonly ContentPart[]
   readonly problem?: ToolProblem
   /** Characters that were cut off when this was recorded. */

@@ -29,7 +29,7 @@ const atUrl = (url: string): ContentPart => ({ type: 'image_url', image_url: { u
 
 const dataUrl = (kind: unknown, data: string): string => `data:${String(kind)};base64,${data}`
 
-/** The same for a policy that only reads: each image is a word. */
+/** What a policy that only reads is shown: each image is a word. */
 export function textOfParts(parts: readonly ContentPart[]): string {
   return parts.map(part => (part.type === 'text' ? part.text : imageWord(part))).join('\n')
 }

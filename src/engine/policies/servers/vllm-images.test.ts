@@ -18,7 +18,7 @@ const several = shown.find(({ request }) => request.content_parts.length === 2)!
 const miss = recorded.find(({ status }) => status === 400)!
 const pad = 262
 
-/** The images that a recorded request showed, where the server laid them out. */
+/** The images that a recorded request showed, if the server laid them out. */
 async function imagesOf({ request, body }: Recorded): Promise<PromptImages> {
   const store = makeMemoryStore()
   const { mm_placeholders } = JSON.parse(body!)

@@ -2,7 +2,7 @@ import { showInstead } from '../act.ts'
 import type { Walk } from '../walk.ts'
 import { withoutOldest } from './leave-out.ts'
 
-/** Leaves the oldest images out of what the policy is shown, where there are more than are shown at one time. */
+/** Leaves the oldest images out of what the policy is shown, if there are more than are shown at one time. */
 export function showFewer(walk: Walk): void {
   const { images } = walk.context
   // In a turn that another path began, the context before it must not change.

@@ -73,7 +73,7 @@ interface AskedGroup
 
 type Asked = AskedAttempt | AskedGroup
 
-/** The name under which something is made, where it may be made several times. */
+/** The name under which something is made, if it may be made several times. */
 interface Named {
   readonly making?: string
 }

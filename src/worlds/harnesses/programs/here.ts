@@ -23,7 +23,7 @@ function isFile(path: string): boolean {
 /** Folders of the system, which every sandbox of this machine sees. */
 const system = /^\/(usr|bin|sbin|lib|lib32|lib64|nix)(\/|$)/
 
-/** What a program is found by: its package, and the interpreter that its first line names, where that is of no system folder. */
+/** What a program is found by: its package, and the interpreter that its first line names, if that is of no system folder. */
 function neededBy(file: string): readonly string[] {
   const real = realpathSync(file)
   const interpreter = /^#!\s*(\/\S+)/.exec(beginningOf(real))?.[1]

@@ -52,7 +52,7 @@ function countProblem(images: number, { length }: readonly number[]): string {
   return `the chat template shows ${length} of ${images} images: does it show images of this role?`
 }
 
-/** Text that no message has, to stand for images where a template takes one text. */
+/** Text that no message has, to stand for images if a template takes one text. */
 function unusedSign(messages: readonly Message[]): string {
   const said = JSON.stringify(messages)
   let sign = '\u{F0000}image\u{F0001}'

@@ -157,7 +157,7 @@ export const gateBack: Kernel = {
     g[at] = dy[at] * up * both.y;`)}`,
 }
 
-/** The same numbers on every row, as biases are: `by` times them, added to `beta` times what is there. */
+/** Equal numbers on every row, as biases are: `by` times them, added to `beta` times what is there. */
 export const fill: Kernel = {
   numbers: ['u count', 'u width', 'u start', 'f by', 'f beta'],
   arrays: ['x', 'out='],
