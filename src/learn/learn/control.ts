@@ -2,15 +2,13 @@ import type { Group } from '../../base/core/group.ts'
 import type { Trainer } from '../../base/core/trainer.ts'
 import { grpoAdvantages } from '../../base/math/advantages/grpo.ts'
 import { random, seedOf, shuffle } from '../../base/math/random.ts'
+import type { Settings } from '../../run/settings/settings.ts'
 
 /**
  * What is taken out of the groups before they are learned from: which trajectory an advantage
  * belongs to (`shuffled`), or any relation of rewards to what was done (`noise`).
  */
-export const controls = ['shuffled', 'noise'] as const
-
-/** One of them. */
-export type Control = (typeof controls)[number]
+export type Control = NonNullable<Settings['control']>
 
 /** A trainer that learns from groups with their information removed, as a control: it should learn nothing. */
 export function withControl(trainer: Trainer, control: Control, seed: number): Trainer {

@@ -3,8 +3,7 @@ import { desk } from '../../engine/environments/desk/desk.ts'
 import type { AttemptOptions } from '../../run/run/roll-options.ts'
 import type { Settings } from '../../run/settings/settings.ts'
 import { openEmbedded } from '../model/embedded.ts'
-import { type Control, withControl } from './control.ts'
-import { embeddedTrainer } from './embedded-trainer.ts'
+import type { Control } from './control.ts'
 import { type Trained, train } from './train.ts'
 import type { LearningOptions } from './train-options.ts'
 
@@ -57,19 +56,27 @@ export interface Example {
  */
 export async function runDemo(options: DemoOptions = {}): Promise<Demo> {
   const settings = { ...demoDefaults, ...options }
-  const { seed, steps, tasksPerStep, strategy, leaves, heldOut, control } = settings
+  const {
+    seed,
+    steps,
+    tasksPerStep,
+    strategy,
+    leaves,
+    heldOut,
+    control,
+    oracleBonus = 0,
+  } = settings
   const ahead = aheadOf(settings)
   await using policy = await openEmbedded()
-  const learning = learningOf(settings)
-  const trainer = control && withControl(embeddedTrainer(policy.model, learning), control, seed)
   const trained = await train(desk(), steps * tasksPerStep, {
     policy,
     strategy,
     leaves,
     // Trees share their prompts: fewer of them have as many endings.
     group: strategy === 'tree' ? settings.group / leaves : settings.group,
-    ...learning,
-    ...(trainer ? { trainer } : { oracleBonus: settings.oracleBonus ?? 0 }),
+    ...learningOf(settings),
+    ...(control && { control }),
+    oracleBonus,
     steps,
     tasksPerStep,
     heldOut,

@@ -10,6 +10,7 @@ import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
 import { isUserPart, loadUserPart } from '../../run/settings/user-part.ts'
 import { copyModel } from '../model/model.ts'
 import { isEmbedded } from '../model/policy.ts'
+import { withControl } from './control.ts'
 import { type EmbeddedTrainerOptions, embeddedTrainer } from './embedded-trainer.ts'
 import { adaptModel } from './lora.ts'
 import { oraclePrompts, oracleTokenBonus } from './oracle.ts'
@@ -31,15 +32,16 @@ export interface Learning<Data = unknown> {
 export async function openLearner<Data>(
   learning: Learning<Data>,
 ): Promise<{ readonly trainer: Trainer } & AsyncDisposable> {
-  const { trainer: given = defaults.trainer } = learning.options
-  const { policy } = learning.parts
-  if (typeof given === 'object') {
-    return { trainer: withWeightSync(given, policy), [Symbol.asyncDispose]: async () => {} }
-  }
-  const trainer = await openTrainerNamed(given, learning)
+  const { trainer: given = defaults.trainer, control } = learning.options
+  const { policy, seed = defaults.seed } = learning.parts
+  const isGiven = typeof given === 'object'
+  const opened = isGiven ? given : await openTrainerNamed(given, learning)
+  const trainer = control ? withControl(opened, control, seed) : opened
   return {
     trainer: withWeightSync(trainer, policy),
-    [Symbol.asyncDispose]: async () => trainer[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      if (!isGiven) await opened[Symbol.asyncDispose]()
+    },
   }
 }
 

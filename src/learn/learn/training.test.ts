@@ -87,6 +87,28 @@ async function rowsOf(run: string): Promise<unknown> {
   return rows
 }
 
+/** The advantages of each learned step, as they stand in its members. */
+async function advantagesOf(control?: LearningOptions['control']): Promise<readonly number[][]> {
+  const { trainer, parts, learned } = openLearning()
+  const options = { ...plan, trainer, steps: 2, ...(control && { control }) }
+  await trainParts(tasks, parts, options)
+  return learned.map(groups =>
+    groups.flatMap(({ members }) => members.map(({ advantage }) => advantage ?? 0)),
+  )
+}
+
+it('a control learns from the same attempts with their advantages shuffled, or from noise', async () => {
+  const [plain, shuffled, noise] = await Promise.all([
+    advantagesOf(),
+    advantagesOf('shuffled'),
+    advantagesOf('noise'),
+  ])
+  const sorted = (steps: readonly number[][]) => steps.map(step => step.toSorted((a, b) => a - b))
+  expect(shuffled).not.toEqual(plain)
+  expect(sorted(shuffled)).toEqual(sorted(plain))
+  expect(sorted(noise)).not.toEqual(sorted(plain))
+})
+
 describe('a training run', () => {
   it.each([
     { how: 'in order goes on behind its last step', saves: true, from: 6 },

@@ -48,6 +48,12 @@ export const learning = {
     'The adapter that a pretrained model inside learns in (default: rank=16, twice that as alpha, all maps)',
     { argument: 'rank=N[,alpha=A,targets=MAP+…]', commands: ['train'], usedIn: 'run' },
   ),
+  /** Removes the information from the groups before they are learned from: success should not rise then. */
+  control: setting(
+    () => z.enum(['shuffled', 'noise']),
+    'Learns from shuffled advantages, or from rewards drawn by chance: what still rises was not learned from rewards',
+    { argument: 'shuffled|noise', commands: ['train'], usedIn: 'run' },
+  ),
   /** The policy loss. @default 'ppo' */
   loss: setting(text, 'The loss to learn with', {
     argument: 'NAME',
