@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,6 +7,7 @@ import { type Database, openDatabase } from '../../src/doors/cluster/database.ts
 import { migrate } from '../../src/doors/cluster/schema.ts'
 import { work } from '../../src/doors/cluster/worker.ts'
 import { type Ran, runCommand } from '../command-line.ts'
+import { writeSeeingModel } from '../seeing-model.ts'
 import { until } from '../until.ts'
 import { type JsonRow, scratch } from './cli.ts'
 import type { TestServer } from './cluster.ts'
@@ -85,6 +86,31 @@ export function describeCommands(server: TestServer): void {
       }
       const alone = await evaluate('eval-alone')
       expect(await evaluate('eval-together', ...cluster)).toEqual(alone)
+    })
+
+    it('[P1] roll brings every image that a worker saw into the run, once, with the rows of one process', async () => {
+      const model = join(folder, 'seeing')
+      writeSeeingModel(model)
+      const script = join(folder, 'moves.jsonl')
+      const moves = ['down', 'right', 'up', 'left'].map(text => JSON.stringify({ text }))
+      writeFileSync(script, moves.join('\n'))
+      const seenIn = async (out: string, ...more: readonly string[]) => {
+        const run = join(folder, out)
+        const words = ['--environment', 'maze', '--tasks', '4', '--max-turns', '4', '--group', '2']
+        const policy = ['--policy', `scripted:${script}`, '--model', model]
+        await ran('roll', ...words, ...policy, '--out', run, '--json', ...more)
+        const file = join(folder, `${out}.jsonl`)
+        await ran('export', run, '--to', 'jsonl', '--out', file)
+        const rows = readFileSync(file, 'utf8').replaceAll(new RegExp(`${out}(?=[".])`, 'g'), '')
+        const images = readdirSync(join(run, 'images')).sort()
+        return { rows, images, copies: readdirSync(`${file}.images`).sort() }
+      }
+      const alone = await seenIn('alone-seen')
+      expect(alone.images.length).toBeGreaterThan(4)
+      expect(alone.copies).toEqual(alone.images)
+      expect(await seenIn('together-seen', ...cluster)).toEqual(alone)
+      const segments = ['--segments', join(folder, 'segments')]
+      expect(await seenIn('aside-seen', ...cluster, ...segments)).toEqual(alone)
     })
 
     it('rollouts answers a pause when the workers have stopped, and labels what follows', async () => {

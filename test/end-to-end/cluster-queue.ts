@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectionOf } from '../../src/doors/cluster/address.ts'
 import { type Database, openDatabase } from '../../src/doors/cluster/database.ts'
+import { makeImageTable } from '../../src/doors/cluster/images/image-table.ts'
+import { ImageTaker } from '../../src/doors/cluster/images/take-images.ts'
 import { Leasing } from '../../src/doors/cluster/leasing.ts'
 import { makePlacing } from '../../src/doors/cluster/placing.ts'
 import { isLed, openRunRow } from '../../src/doors/cluster/run-row.ts'
 import { migrate, schemaVersion } from '../../src/doors/cluster/schema.ts'
+import { imageFacts } from '../../src/engine/rollout/images/keep.ts'
+import { makeMemoryStore } from '../../src/engine/rollout/images/memory-store.ts'
 import { mostTries, suspectAfter } from '../../src/run/run/served/tries.ts'
+import { Canvas } from '../../src/worlds/pictures/canvas.ts'
 import { until } from '../until.ts'
 import { type TestServer, unopened } from './cluster.ts'
 
@@ -73,6 +78,29 @@ export function describeQueue(server: TestServer): void {
       expect(await Promise.all(written)).toEqual([true, false])
       const [over] = await placing.over(nothing, 9)
       expect([over!.id, `${over!.result}`]).toEqual(['a', 'right'])
+    })
+
+    it('[P1] brings images to the coordinator once, none that is broken, and no more than it has room for', async () => {
+      const { run } = await openRun([])
+      const table = makeImageTable(database, run)
+      const store = makeMemoryStore()
+      const told: string[] = []
+      const taker = new ImageTaker({ table, store, tell: line => told.push(line) })
+      const bytes = Buffer.from(new Canvas(3, 2, [1, 2, 3]).toPng())
+      const facts = imageFacts(bytes)
+      const image = { digest: facts.digest, size: bytes.length, bytes, segment: null, offset: null }
+      const large = { ...image, digest: 'f'.repeat(64), size: 2 ** 30 }
+      expect(await table.lacking([image.digest])).toEqual([image.digest])
+      expect([await table.put(image), await table.put(image)]).toEqual([true, false])
+      expect(await table.lacking([image.digest])).toEqual([])
+      expect(await taker.take()).toBe(true)
+      expect(Buffer.from(await store.read(facts))).toEqual(bytes)
+      // Its name stays, so that nobody sends it again.
+      expect([await table.waiting(9), await table.put(image)]).toEqual([[], false])
+      expect(await table.put(large)).toBe(true)
+      expect(await table.put({ ...image, digest: '0'.repeat(64) })).toBe(false)
+      await expect(taker.take()).rejects.toThrow(`${large.digest} of a worker is broken`)
+      expect(told).toEqual([])
     })
 
     it('wakes as many workers as attempts were placed, of those that want some and take part', async () => {

@@ -17,6 +17,8 @@ import { type Asked, type AskedGroup, answer, leftOf, partOf } from './asked.ts'
 import { type Batch, makeBatch } from './batch.ts'
 import type { Database } from './database.ts'
 import { EarlierGroups } from './earlier-groups.ts'
+import { makeImageTable } from './images/image-table.ts'
+import { ImageTaker } from './images/take-images.ts'
 import { digestOf, packWork } from './parcel.ts'
 import { makePlacing, type Over, overChannel, type Placed, type Placing } from './placing.ts'
 import { type Announced, openRunRow, type RunRow } from './run-row.ts'
@@ -25,7 +27,7 @@ import { type Announced, openRunRow, type RunRow } from './run-row.ts'
 export interface CoordinatorOptions extends Announced {
   /** Names the run in the database; the same one goes on with what is there. */
   readonly run: string
-  readonly parts: Pick<RollParts, 'policy' | 'environment'>
+  readonly parts: Pick<RollParts, 'policy' | 'environment' | 'images'>
   /** Where workers put large trees. */
   readonly storage?: RunStorage | undefined
   readonly tell: (line: string) => void
@@ -52,6 +54,8 @@ export class Coordinator implements Elsewhere {
   readonly #options: CoordinatorOptions
   readonly #row: RunRow
   readonly #placing: Placing
+  /** None for a run that keeps no images. */
+  readonly #images: ImageTaker | undefined
   /** In order per attempt, so that a withdrawal cannot overtake a later request for the same one. */
   readonly #changes: Batch<Change>
   readonly #waiting = new Map<string, Asked>()
@@ -80,6 +84,9 @@ export class Coordinator implements Elsewhere {
     this.#options = options
     this.#row = openRunRow(database, options.run, randomUUID())
     this.#placing = makePlacing(database, options.run)
+    const { images } = options.parts
+    const table = makeImageTable(database, options.run)
+    if (images) this.#images = new ImageTaker({ ...options, table, store: images.store })
     this.#changes = makeBatch(changes => this.#pass(changes), {
       most: 256,
       about: ({ id }) => id,
@@ -133,7 +140,7 @@ export class Coordinator implements Elsewhere {
     const digest = digestOf(work, this.#version)
     if (this.#earlier?.has(work.group)) {
       const found = await this.#earlier.find(work.group, id, digest)
-      if (found) return found
+      if (found && (await this.#haveImages())) return found
     }
     return await askUnlessStopped(call, answering => {
       const { tries = 0 } = call
@@ -295,9 +302,15 @@ export class Coordinator implements Elsewhere {
         parts: [...parts, ...this.#strangers.parts.keys()],
       }
       const over = room > 0 ? await this.#placing.over(known, room) : []
-      for (const each of over) this.#hand(each)
-      if (over.length < room || room <= 0) await news
+      const isWhole = !over.some(({ imagesWait }) => imagesWait) || (await this.#haveImages())
+      if (isWhole) for (const each of over) this.#hand(each)
+      if (!isWhole || over.length < room || room <= 0) await news
     }
+  }
+
+  /** Whether all images are here that were sent until now. */
+  async #haveImages(): Promise<boolean> {
+    return (await this.#images?.take()) ?? true
   }
 
   #hand(over: Over): void {
@@ -338,6 +351,8 @@ export class Coordinator implements Elsewhere {
   }
 
   #lookAround(): void {
+    // Workers wait if the database is full of images.
+    if (this.#images?.isBusy === false) this.#images.take().catch(error => this.#failAll(error))
     this.#looking ??= this.#look()
       .catch(error => this.#failAll(error))
       .finally(() => {

@@ -8,9 +8,11 @@ import type { SegmentWriter } from '../../run/store/segments/storage.ts'
 import type { Leased, Leasing } from './leasing.ts'
 import { packPiece, packSpent, unpackWork } from './parcel.ts'
 
-/** What makes attempts and groups of a run, and where it puts large trees. */
+/** What makes attempts and groups of a run, and where it puts large trees and images. */
 export interface Makers extends Pick<Crew, 'make' | 'makeGroup'> {
   readonly segment?: SegmentWriter | undefined
+  /** Resolves when the coordinator can have all images that were kept until now. */
+  readonly sendImages: () => Promise<void>
 }
 
 interface Held {
@@ -209,8 +211,8 @@ export class LeasedAttempts {
     this.counts.sampled += piece.sampled
   }
 
-  async #packed(piece: Piece, { segment }: Makers): Promise<Buffer> {
-    const bytes = await packPiece(piece, segment)
+  async #packed(piece: Piece, { segment, sendImages }: Makers): Promise<Buffer> {
+    const [bytes] = await Promise.all([packPiece(piece, segment), sendImages()])
     if (bytes.length > mostBytes) throw new TooLargeError(bytes.length)
     return bytes
   }

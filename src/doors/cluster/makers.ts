@@ -21,7 +21,7 @@ export interface MakersOptions {
   /** The run as it was opened here. */
   readonly served: ServedRun
   readonly width: Width
-  readonly start: Pick<ThreadStart, 'onUpdate'>
+  readonly start: Pick<ThreadStart, 'onUpdate' | 'imageFolder'>
   readonly threads: WorkerThreads
   readonly tell: (line: string) => void
   /** The weights of the run, if it has some of its own. */
@@ -45,7 +45,6 @@ export function openMakers({ served, tell, packWeights, ...more }: MakersOptions
     ...{ environment: more.environment, ...more.start },
     options: { ...threadOptions(more.options), ...weighingOf(more.options, []).options },
     tellsSamples: true,
-    imageFolder: null,
     waitsForever: true,
     concurrency: shares[place]!,
     secrets: knownSecrets(),

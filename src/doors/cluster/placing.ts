@@ -29,6 +29,8 @@ export interface Over {
   readonly result: Buffer | null
   /** The number of the part. */
   readonly part: string | null
+  /** Whether images of the run wait that the coordinator has not taken; its own may be among them. */
+  readonly imagesWait: boolean
 }
 
 /** What the coordinator holds already, or cannot use (yet). */
@@ -84,13 +86,14 @@ export function makePlacing(database: Database, run: string) {
     /** What is over, except what the coordinator already holds: the parts of a group before its end. */
     async over({ ids, parts }: InHand, most: number): Promise<readonly Over[]> {
       return await database.query<Over>(
-        `(SELECT p.id, a.digest, 'part' AS state, a.tries, NULL AS reason, p.result, p.place::text AS part
+        `SELECT o.*, EXISTS (SELECT 1 FROM espalier.image WHERE run = $1 AND NOT taken) AS "imagesWait" FROM (
+         (SELECT p.id, a.digest, 'part' AS state, a.tries, NULL AS reason, p.result, p.place::text AS part
           FROM espalier.piece p JOIN espalier.attempt a ON a.run = p.run AND a.id = p.id
           WHERE p.run = $1 AND p.place <> ALL($4::bigint[]) ORDER BY p.place LIMIT $3)
          UNION ALL
          (SELECT id, digest, state, tries, reason, result, NULL FROM espalier.attempt
           WHERE run = $1 AND state IN ('done', 'failed') AND id <> ALL($2::text[])
-          ORDER BY place LIMIT $3) LIMIT $3`,
+          ORDER BY place LIMIT $3) LIMIT $3) o`,
         [run, ids, most, parts],
       )
     },

@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describeCause } from '../../base/core/failure.ts'
 import { withoutSecrets } from '../../base/core/process/secrets.ts'
 import { rollOptionsOf } from '../../run/run/roll-options.ts'
@@ -13,6 +16,9 @@ import {
   withoutUndefined,
 } from '../../run/settings/settings.ts'
 import { openStorage, type SegmentWriter } from '../../run/store/segments/storage.ts'
+import type { Database } from './database.ts'
+import { makeImageTable } from './images/image-table.ts'
+import { makeImageSender } from './images/send-images.ts'
 import type { Makers } from './leased-attempts.ts'
 import type { Leasing, RunState } from './leasing.ts'
 import { openMakers, type WorkerThreads } from './makers.ts'
@@ -41,11 +47,13 @@ export interface Serving {
   readonly concurrency: number
   /** @default 1 */
   readonly threads?: WorkerThreads
+  readonly database: Database
   readonly tell: (line: string) => void
 }
 
 /** How one run is served. */
 interface OneServing extends Serving {
+  readonly run: string
   /** The name of the segment into which this worker puts large trees. */
   readonly segment: string
   packWeights(): Promise<Uint8Array | null>
@@ -122,6 +130,7 @@ export class RunsServed implements AsyncDisposable {
     try {
       return await openRun(row.config, row.fingerprint, {
         ...this.#serving,
+        run,
         packWeights: () => this.#leasing().weights(run),
         segment: `${run}/${randomUUID()}`,
       })
@@ -150,30 +159,39 @@ async function openRun(
   const { onUpdate } = values
   const { threads = 1 } = serving
   const width = widthOf(values, serving.concurrency)
-  const served = await openServedRun(environment, options, {
-    ...serving,
-    concurrency: width,
-    onUpdate,
+  const scratch = await mkdtemp(join(tmpdir(), 'espalier-images-'))
+  const removeImages = (): Promise<void> => rm(scratch, { recursive: true, force: true })
+  const imageFolder = join(scratch, 'images')
+  const start = { onUpdate, imageFolder }
+  const how = { ...serving, ...start, concurrency: width }
+  const served = await openServedRun(environment, options, how).catch(async error => {
+    await removeImages()
+    throw error
   })
+  const close = async (): Promise<void> => {
+    await served[Symbol.asyncDispose]()
+    await removeImages()
+  }
   try {
     refuseDifferent(there.opened, served.print)
-    const start = { onUpdate }
     const makers = openMakers({ ...serving, environment, options, served, width, start, threads })
     const storage = segments === undefined ? undefined : await openStorage(segments)
     const segment = storage?.write(serving.segment)
+    const table = makeImageTable(serving.database, serving.run)
     return {
       makers,
       segment,
+      sendImages: makeImageSender({ folder: imageFolder, table, segment }),
       make: (work, call) => makers.make(work, call),
       makeGroup: (work, call) => makers.makeGroup(work, call),
       async [Symbol.asyncDispose]() {
         await makers[Symbol.asyncDispose]()
         await segment?.[Symbol.asyncDispose]()
-        await served[Symbol.asyncDispose]()
+        await close()
       },
     }
   } catch (error) {
-    await served[Symbol.asyncDispose]()
+    await close()
     throw error
   }
 }

@@ -89,6 +89,21 @@ const migrations: readonly string[] = [
   ALTER TABLE espalier.piece ALTER COLUMN result SET STORAGE EXTERNAL;
   CREATE INDEX piece_of ON espalier.piece (run, id);
   `,
+  // Images that workers showed: their bytes, or where those lie, until the coordinator has taken them.
+  `
+  CREATE TABLE espalier.image (
+    run text NOT NULL REFERENCES espalier.run ON DELETE CASCADE,
+    digest text NOT NULL,
+    size integer NOT NULL,
+    bytes bytea,
+    segment text,
+    start bigint,
+    taken boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (run, digest)
+  );
+  ALTER TABLE espalier.image ALTER COLUMN bytes SET STORAGE EXTERNAL;
+  CREATE INDEX image_waiting ON espalier.image (run) WHERE NOT taken;
+  `,
 ]
 
 /** The version of the schema that this program knows. */

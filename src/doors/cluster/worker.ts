@@ -64,7 +64,7 @@ class Worker {
     this.#leasing = new Leasing(database, randomUUID())
     const now = (): Leasing => this.#leasing
     this.#attempts = new LeasedAttempts(now, () => this.#wake(), options.tell)
-    this.#runs = new RunsServed(now, options)
+    this.#runs = new RunsServed(now, { ...options, database })
   }
 
   async enter(): Promise<void> {

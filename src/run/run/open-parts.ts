@@ -58,7 +58,7 @@ export interface PartsOptions extends RollOptions {
   /** Whether a policy's server that is away is waited for; else those who ask are told. @default true */
   readonly outwaits?: boolean
   /** Where images are kept, if that is not the run's own folder. */
-  readonly imageFolder?: string | null | undefined
+  readonly imageFolder?: string | undefined
 }
 
 /**

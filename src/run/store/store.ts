@@ -68,6 +68,7 @@ export async function openRunWriter(
   let journal: Journal
   try {
     await removeDrafts(folder)
+    await removeDrafts(runPaths(folder).images)
     if (isRun(folder)) {
       refuseCut(folder, await readManifest(folder), sizeOf(runPaths(folder).journal) ?? 0)
     }

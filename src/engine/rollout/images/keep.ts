@@ -37,7 +37,7 @@ export async function keepImage(
   const address = addressOf(part)
   const known = parseReference(address)
   const bytes = known ? undefined : await bytesAt(address, from, signal)
-  const facts = known ?? factsOf(bytes!)
+  const facts = known ?? imageFacts(bytes!)
   const { width, height } = facts
   if (width * height > pixels)
     throw new ImageRefusedError(`${width} x ${height} pixels; at most ${pixels} in all`)
@@ -45,7 +45,8 @@ export async function keepImage(
   return { type: 'image_url', image_url: { url: formatReference(facts) } }
 }
 
-function factsOf(bytes: Uint8Array): ImageFacts {
+/** What an image is, from its bytes; throws an `ImageRefusedError` if they are too many, or none. */
+export function imageFacts(bytes: Uint8Array): ImageFacts {
   if (bytes.length > mostBytes)
     throw new ImageRefusedError(`${bytes.length} bytes; at most ${mostBytes} are read`)
   const { kind, width, height, orientation } = readImageHeader(bytes)

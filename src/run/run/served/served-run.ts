@@ -53,8 +53,8 @@ export interface ServingOptions {
   readonly tell: (line: string) => void
   /** Whether an event is sent for every sample. @default true */
   readonly tellsSamples?: boolean
-  /** Where the images of the run are kept. @default nowhere: the run is on another machine */
-  readonly imageFolder?: string | null | undefined
+  /** Where the images of the run are kept. @default in memory */
+  readonly imageFolder?: string | undefined
   /** Hears at once of servers that are away and back. @default with the next attempt */
   readonly onSignal?: (event: Warned | ServerBack) => void
   /** Called when a server was away for too long, or contradicts what rows say. @default it is waited for without end */
@@ -73,7 +73,7 @@ export async function openServedRun(
   const options = {
     ...named,
     tell,
-    imageFolder: 'imageFolder' in serving ? serving.imageFolder : null,
+    imageFolder: serving.imageFolder,
     signal: closing.signal,
     threads: 1,
     ...(!onHalted && { outage: Number.POSITIVE_INFINITY }),

@@ -16,7 +16,7 @@ export interface ThreadStart extends Pick<ServingOptions, 'onUpdate' | 'concurre
   /** Whether servers that are away are waited for without end. @default as long as the run says */
   readonly waitsForever?: boolean
   /** Where the images of the run are kept; undefined: in this thread alone. */
-  readonly imageFolder: string | null | undefined
+  readonly imageFolder: string | undefined
   /** The secrets known to the main thread, which must never be written. */
   readonly secrets: readonly string[]
 }

@@ -13,7 +13,7 @@ export function makeImageFolder(folder: string): ImageStore {
       const path = imagePath(folder, image)
       if (existsSync(path)) return
       try {
-        await mkdir(folder, { recursive: true })
+        await makeFolder(folder)
         await writeWhole(path, bytes)
       } catch (cause) {
         throw new StoreError(path, { cause })
@@ -27,6 +27,13 @@ export function makeImageFolder(folder: string): ImageStore {
       return await readFile(path)
     },
   }
+}
+
+/** Makes a folder beside others: what was removed is not made again by an attempt that goes on. */
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
 }
 
 /** The file of an image. What a run says of its images may come from anybody, so it is checked. */

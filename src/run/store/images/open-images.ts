@@ -8,8 +8,7 @@ import { makeImageFolder } from './image-folder.ts'
 /** Where the images of a run are kept: in its folder, or in the folder that another thread has it in. */
 export interface ImagePlaces {
   readonly out?: string | undefined
-  /** `null`: nowhere, since the run is on another machine. */
-  readonly imageFolder?: string | null | undefined
+  readonly imageFolder?: string | undefined
   /** What `--images` says. */
   readonly images?: string | undefined
 }
@@ -20,20 +19,14 @@ export function openImages({ out, imageFolder, images = '' }: ImagePlaces): Imag
 }
 
 /** The folder of a run's images; undefined for a run without a folder. */
-export function imageFolderOf({ out, imageFolder }: ImagePlaces): string | null | undefined {
+export function imageFolderOf({ out, imageFolder }: ImagePlaces): string | undefined {
   return out === undefined ? imageFolder : runPaths(out).images
 }
 
 function storeFor(places: ImagePlaces): ImageStore {
   const folder = imageFolderOf(places)
-  if (folder === null) return { keep: refused, read: refused }
   return folder === undefined ? makeMemoryStore() : makeImageFolder(folder)
 }
-
-const refused = (): Promise<never> =>
-  Promise.reject(
-    new Error('images are not carried from the workers of a cluster: roll where the run is'),
-  )
 
 type Bounds = Omit<ImageSettings, 'store'>
 

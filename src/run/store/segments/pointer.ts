@@ -32,12 +32,15 @@ export function pointerTo(
   return encodeFrame({ header: pointer, arrays: [] })
 }
 
-/** Whether a pointer has the form of one: it may come from a database. */
-export function checkPointer({ id, segment, offset, size, sum }: Pointer): void {
+/** Throws unless a place can be one in a segment: it may come from a database. */
+export function checkPlace(
+  what: string,
+  { segment, offset, size }: Pick<Pointer, 'segment' | 'offset' | 'size'>,
+): void {
   const isName = typeof segment === 'string' && nameOfSegment.test(segment)
-  const areNumbers = [offset, size, sum].every(each => Number.isSafeInteger(each) && each >= 0)
+  const areNumbers = [offset, size].every(each => Number.isSafeInteger(each) && each >= 0)
   if (isName && areNumbers && size < mostBytes) return
-  throw new Error(`the place of tree ${id} is none: ${JSON.stringify({ segment, offset, size })}`)
+  throw new Error(`the place of ${what} is none: ${JSON.stringify({ segment, offset, size })}`)
 }
 
 const nameOfSegment = /^[\w-]{1,80}\/[\w-]{1,120}\.frames$/

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
 import { openFolder } from './folder.ts'
-import { checkPointed, checkPointer, type Pointer } from './pointer.ts'
+import { checkPlace, checkPointed, type Pointer } from './pointer.ts'
 
 /** Where segments of journals lie: a folder that all machines share, or a bucket. */
 export interface RunStorage {
@@ -35,7 +35,7 @@ export async function openStorage(address: string, directory = '.'): Promise<Run
 
 /** The frame of a tree that is pointed to. */
 export async function follow(storage: RunStorage, pointer: Pointer): Promise<Buffer> {
-  checkPointer(pointer)
+  checkPlace(`tree ${pointer.id}`, pointer)
   const { segment, offset, size } = pointer
   const frame = await storage.read(segment, offset, size)
   checkPointed(pointer, frame)
@@ -44,7 +44,7 @@ export async function follow(storage: RunStorage, pointer: Pointer): Promise<Buf
 
 /** Reads it while everything else waits. */
 export function followNow(storage: RunStorage, pointer: Pointer): Buffer {
-  checkPointer(pointer)
+  checkPlace(`tree ${pointer.id}`, pointer)
   const { segment, offset, size } = pointer
   const frame = storage.readNow(segment, offset, size)
   checkPointed(pointer, frame)
