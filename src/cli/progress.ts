@@ -1,4 +1,5 @@
 import { glanceAt } from '../base/core/group.ts'
+import { duration } from '../base/core/names/units.ts'
 import { isGradableOutcome, type Outcome } from '../base/core/outcome.ts'
 import type { BudgetLimits } from '../run/run/budget.ts'
 import {
@@ -221,13 +222,4 @@ function failures({ outcomes }: Counts): readonly string[] {
   return [...outcomes]
     .filter(([name]) => name.startsWith('failed') || name.endsWith('without a reward'))
     .map(([name, number]) => `${name} ${number}`)
-}
-
-/** Seconds for people: `30 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
-export function duration(seconds: number): string {
-  if (seconds < 0.1) return `${Math.round(seconds * 1000)} ms`
-  if (seconds < 60) return `${seconds.toFixed(1)} s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }

@@ -1,10 +1,9 @@
-import { count, percent } from '../base/core/names/units.ts'
+import { count, duration, percent } from '../base/core/names/units.ts'
 import type { Ledger } from '../learn/learn/steps/ledger.ts'
 import type { Trained } from '../learn/learn/train.ts'
 import type { RunStanding } from '../run/store/run-folder.ts'
 import type { RunReport } from '../run/watch/run-report.ts'
 import { ledgerLine } from './ledger-line.ts'
-import { duration } from './progress.ts'
 
 /** A report for people, one line per subject; what has nothing to say is left out. */
 export function reportLines(

@@ -1,6 +1,6 @@
+import { duration } from '../base/core/names/units.ts'
 import type { Evaluation, Measured } from '../learn/learn/held-out.ts'
 import type { StepRecord } from '../learn/learn/steps/step-record.ts'
-import { duration } from './progress.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Shows a training run while it goes on. */

@@ -28,7 +28,6 @@ import { writeReport } from '../../run/watch/run-report.ts'
 import { type EmbeddedPolicy, isEmbedded } from '../model/policy.ts'
 import { rendererFor } from '../model/teach.ts'
 import type { Evaluation, Measured } from './held-out.ts'
-import { twoEnginesLine } from './off-policy.ts'
 import { notEmbedded, openLearner, trainerKind } from './open-trainer.ts'
 import type { OpenFeed } from './steps/feed.ts'
 import { learnedFrom } from './steps/learned-from.ts'
@@ -38,6 +37,7 @@ import type { LearningOptions, TrainOptions } from './train-options.ts'
 import { type FurthestMismatch, runTraining, type Training } from './training.ts'
 import type { TrainingPlan } from './training-plan.ts'
 import { readState } from './training-state.ts'
+import { linesBefore } from './verdict/foretell.ts'
 import { usualEvery } from './verdict/stops.ts'
 import { type Verdict, verdictOf } from './verdict/verdict.ts'
 
@@ -111,8 +111,9 @@ export async function trainOn<Data>(
   }
   await using opened = await openRollParts(environment, tasks, rolling)
   if ((options.sinks?.length ?? 0) > 0) refuseBatch(opened.parts.estimate, '--sinks')
-  const line = twoEnginesLine(opened.parts.policy, options)
-  if (line !== undefined) options.tell?.(line)
+  for (const line of options.tell ? await linesBefore(opened.parts, options) : []) {
+    options.tell?.(line)
+  }
   if (options.out === undefined) return await trainParts(tasks, opened.parts, options)
   const { out } = options
   const { trained, notes } = await trainObserved(tasks, opened.parts, { ...options, out })

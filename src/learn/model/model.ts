@@ -103,6 +103,8 @@ export interface EmbeddedModel extends AsyncDisposable {
   readonly wanted: DeviceName
   /** Tokenizer and template files that came with the model and go with its checkpoints. */
   readonly files: ReadonlyMap<string, Uint8Array>
+  /** Bytes of memory that a pretrained model takes on the processor. */
+  readonly memory: number | undefined
   /** Where a pretrained model lies; undefined for one that is trained whole. */
   readonly base: string | undefined
   /** The adapter that a pretrained model has by now. */
@@ -201,10 +203,10 @@ export async function openModel(
   const fitting =
     weights.kind === 'pretrained' && device !== 'gpu'
       ? fitPretrained({ module, shape: wanted, threads }, { path: weights.path, isFixed })
-      : { shape: wanted }
+      : { shape: wanted, memory: undefined }
   const model = await startModel(
     { kind: 'owner', module, threads, device, shape: fitting.shape, weights },
-    { kernel, files },
+    { kernel, files, memory: fitting.memory?.total },
   )
   if (peft !== undefined) await closeIfFails(model, () => model.load(peft))
   return model

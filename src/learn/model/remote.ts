@@ -39,6 +39,7 @@ export async function startModel(start: OwnerStart, facts: ModelFacts): Promise<
 interface ModelFacts {
   readonly kernel: Kernel
   readonly files: ReadonlyMap<string, Uint8Array>
+  readonly memory?: number | undefined
 }
 
 type Answer = Exclude<FromOwner, { kind: 'ready' | 'told' | 'token' | 'failed' }>
@@ -146,6 +147,7 @@ class RemoteModel implements EmbeddedModel {
   readonly kernel: Kernel
   readonly device: string
   readonly files: ReadonlyMap<string, Uint8Array>
+  readonly memory: number | undefined
   #version = 0
   #adapter: AdapterShape | undefined
 
@@ -155,6 +157,7 @@ class RemoteModel implements EmbeddedModel {
     this.kernel = facts.kernel
     this.device = facts.device
     this.files = facts.files
+    this.memory = facts.memory
   }
 
   get shape() {

@@ -1,11 +1,13 @@
 // A pretrained model with an adapter beside transformers and PEFT: the same log-probabilities from every export, and
-// the same gradients. `node --import tsx real-model.ts PYTHON [DIR]`; without DIR with small models of every family.
+// the same gradients. `node --import tsx real-model.ts PYTHON [DIR] [--vllm PYTHON] [--llama-cpp DIR]`; without DIR
+// with small models of every family, with the others the exports are opened by them too.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync } from 'node:fs'
 import { cp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { writeWhole } from '../../../src/base/core/files/whole-file.ts'
 import { adapterMaps } from '../../../src/learn/model/adapter.ts'
 import { openExported } from '../../../src/learn/model/exported/open-exported.ts'
@@ -15,7 +17,11 @@ import { openModel } from '../../../src/learn/model/model.ts'
 import { byteTokenizer } from '../../byte-tokenizer.ts'
 import { openWithAdapter } from '../../tiny-adapter.ts'
 
-const [python = 'python3', real] = process.argv.slice(2)
+const { positionals, values: others } = parseArgs({
+  allowPositionals: true,
+  options: { vllm: { type: 'string' }, 'llama-cpp': { type: 'string' } },
+})
+const [python = 'python3', real] = positionals
 const fixtures = fileURLToPath(new URL('../../fixtures/pretrained/', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'espalier-real-model-'))
 const adapter = { rank: 4, alpha: 8, targets: adapterMaps }
@@ -46,12 +52,27 @@ async function check(base: string, name: string): Promise<void> {
   const exports = await exportAll(ours.folder, join(scratch, name))
   const spec = { base, adapter: ours.folder, ids: [...ids], exports }
   const input = JSON.stringify(spec)
-  const script = 'test/python/trainers/real_model.py'
-  const run = spawnSync(python, [script], { input, encoding: 'utf8', maxBuffer: 2 ** 28 })
-  if (run.status !== 0) throw new Error(run.error?.message ?? run.stderr.slice(-500))
-  for (const answer of JSON.parse(run.stdout.trim().split('\n').at(-1)!) as readonly Answer[]) {
-    compare(name, answer, ours)
+  for (const [program, ...words] of openers) {
+    for (const answer of askOpener(program, words, input)) compare(name, answer, ours)
   }
+}
+
+const folder = 'test/python/trainers'
+
+/** The programs that open what was exported, each with its words. */
+const openers: readonly (readonly [string, ...string[]])[] = [
+  [python, `${folder}/real_model.py`],
+  ...(others.vllm ? [[others.vllm, `${folder}/real_model_vllm.py`] as const] : []),
+  ...(others['llama-cpp']
+    ? [[process.execPath, `${folder}/real-model-llama-cpp.mjs`, others['llama-cpp']] as const]
+    : []),
+]
+
+/** What a program says of the exports: its last line. */
+function askOpener(program: string, words: readonly string[], input: string): readonly Answer[] {
+  const run = spawnSync(program, words, { input, encoding: 'utf8', maxBuffer: 2 ** 28 })
+  if (run.status !== 0) throw new Error(run.error?.message ?? run.stderr.slice(-500))
+  return JSON.parse(run.stdout.trim().split('\n').at(-1)!) as readonly Answer[]
 }
 
 type Ours = Awaited<ReturnType<typeof computeOurs>>

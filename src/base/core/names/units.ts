@@ -21,3 +21,12 @@ export function bytes(value: number): string {
 export function percent(value: number): string {
   return `${(value * 100).toFixed(1)} %`
 }
+
+/** Seconds for people: `30 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
+export function duration(seconds: number): string {
+  if (seconds < 0.1) return `${Math.round(seconds * 1000)} ms`
+  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
