@@ -1,5 +1,6 @@
 // A pretrained model inside beside PyTorch in turns: `npm run bench -- real-model --model=DIR [--threads=N]`,
-// with ESPALIER_PYTHON naming a Python that has torch, transformers and peft.
+// with ESPALIER_PYTHON naming a Python that has torch, transformers and peft; with `--gguf=FILE` and ESPALIER_LLAMA_CPP
+// naming a folder that has node-llama-cpp, llama.cpp samples and reads beside them.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -28,7 +29,11 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
   const { values } = parseArgs({
     args: process.argv.slice(2),
     strict: false,
-    options: { model: { type: 'string' }, threads: { type: 'string' } },
+    options: {
+      model: { type: 'string' },
+      threads: { type: 'string' },
+      gguf: { type: 'string' },
+    },
   })
   if (typeof values.model !== 'string') {
     console.log(
@@ -46,11 +51,21 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     if (typeof found === 'string') missing = found
     else theirs.push(found)
   }
+  const llamaCpp =
+    typeof values.gguf === 'string' ? measureLlamaCpp(values.gguf, threads) : undefined
   const trie = await measureTrie(values.model, threads)
   if (!json) print(ours, theirs, missing)
   if (!json)
     console.log(`64 attempts in 8 groups: ${trie.tokens} of ${trie.of} tokens are computed`)
-  return { threads, ours, theirs, trie, ...(missing !== undefined && { missing }) }
+  if (!json && llamaCpp) console.log(`llama.cpp: ${llamaCppWords(llamaCpp)}`)
+  return {
+    threads,
+    ours,
+    theirs,
+    trie,
+    ...(llamaCpp && { llamaCpp }),
+    ...(missing !== undefined && { missing }),
+  }
 }
 
 async function timed(tokens: number, run: () => Promise<unknown>): Promise<Rate> {
@@ -127,6 +142,26 @@ async function measureTrie(folder: string, threads: number) {
     return { ids: Int32Array.from(ids), mask, temperature: 1 }
   })
   return await gradient(model, rows)
+}
+
+type LlamaCppRates = Omit<Rates, 'learn'>
+
+/** The rates of llama.cpp, which learns nothing. */
+function measureLlamaCpp(gguf: string, threads: number): LlamaCppRates | string {
+  const folder = process.env.ESPALIER_LLAMA_CPP
+  if (folder === undefined) return 'name a folder with node-llama-cpp in ESPALIER_LLAMA_CPP'
+  const script = fileURLToPath(new URL('peers/theirs/real-model-llama-cpp.mjs', import.meta.url))
+  const input = JSON.stringify({ gguf, threads, ...work })
+  const run = spawnSync(process.execPath, [script, folder], { input, encoding: 'utf8' })
+  if (run.status !== 0) return run.stderr.trim().split('\n').at(-1) ?? 'it failed'
+  return JSON.parse(run.stdout.trim().split('\n').at(-1)!) as LlamaCppRates
+}
+
+function llamaCppWords(rates: LlamaCppRates | string): string {
+  if (typeof rates === 'string') return rates
+  return (['decode32', 'decode1', 'prefill'] as const)
+    .map(name => `${name} ${rates[name].clock.toFixed(1)} (${rates[name].processor.toFixed(1)})`)
+    .join(', ')
 }
 
 /** PyTorch's rates, or why there are none. */
