@@ -22,6 +22,9 @@ const agents: Readonly<Record<string, string>> = {
   codex: 'codex',
   opencode: 'opencode',
   'mini-swe-agent': 'mini-swe-agent',
+  'compaction-codex': 'codex,context=60000',
+  'compaction-opencode': 'opencode,context=60000',
+  'compaction-claude-code': 'claude-code,context=130000',
   acp: 'acp,command=opencode acp',
 }
 const renderer = await openByteRenderer()

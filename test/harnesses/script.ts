@@ -14,16 +14,33 @@ const work = 'mkdir -p out && echo Hello, $(cat data/name.txt) > out/greeting.tx
 const submit = 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo done'
 const looks = ['Look at the file data/name.txt.', 'Look for the folder called out.']
 
+const summary = 'Numbers were counted; the greeting has to be written.'
+
 /** What a scripted model answers a harness: it works once and says that it is done; whoever offers no shell wants a title. */
 function answerTo(harness: string, { prompt: { messages, tools } }: SampleRequest): string {
+  const compacts = harness.startsWith('compaction')
+  if (compacts && wantsSummary(messages)) return `<summary>${summary}</summary><|im_end|>`
   const shell = tools.map(({ function: { name } }) => name).find(name => name in shells)
   if (shell === undefined) return 'A greeting<|im_end|>'
+  const run = (line: string) => call(shell, { [shells[shell]!]: line, description: 'Greets' })
+  const isCompacted = messages.some(({ content }) => textOf(content).includes(summary))
+  if (compacts && !isCompacted) return run('yes counted | head -c 9000')
   const results = messages.filter(({ role }) => role === 'tool').length
   if (harness === 'sub-agents' && isAbove(messages) && results === 0) return calls()
   if (!isAbove(messages)) return 'I looked.<|im_end|>'
-  const isWorking = results === (harness === 'sub-agents' ? looks.length : 0)
+  const hasGreeted = messages.some(({ content }) => textOf(content).includes('greeted'))
+  const isWorking = compacts
+    ? !hasGreeted
+    : results === (harness === 'sub-agents' ? looks.length : 0)
   if (!isWorking && harness !== 'mini-swe-agent') return 'The greeting is written.<|im_end|>'
-  return call(shell, { [shells[shell]!]: isWorking ? work : submit, description: 'Greets' })
+  return run(isWorking ? (compacts ? `${work} && echo greeted` : work) : submit)
+}
+
+/** Whether a harness asks for what a conversation is to go on from, and has none yet. */
+function wantsSummary(messages: SampleRequest['prompt']['messages']): boolean {
+  const last = messages.at(-1)
+  const text = last?.role === 'user' ? textOf(last.content) : ''
+  return /\bsummar/i.test(text) && !text.includes(summary)
 }
 
 /** Whether a conversation is that of the agent itself, not of one of its own. */

@@ -145,6 +145,29 @@ describe('a captured attempt', () => {
     )
   })
 
+  it('[T4] goes on from a summary as a compaction, and calls that it kept lend their ids to no other', async () => {
+    const summary = 'One pear was found.'
+    const look = call('look', { at: 'x' })
+    const { capture } = open(['Yes.', look, `<summary>${summary}</summary>`, look, 'Done.'])
+    const say = (...messages: Message[]) => capture.respond(ask(messages), { signal })
+    const [opening, more] = [user('How many pears?'), user('Go on.')]
+    const [first] = await say(opening)
+    const [asked] = await say(opening, first!.message, more)
+    const kept = [asked!.message, result('c00001000', 'open')]
+    await say(opening, first!.message, more, ...kept, user('Write a summary.'))
+    const compacted = [user(`Earlier: ${summary} Now look.`), ...kept]
+    const [again] = await say(...compacted)
+    const id = again!.message.tool_calls![0]!.id!
+    expect([asked!.message.tool_calls![0]!.id, id]).toEqual(['c00001000', 'c00002000'])
+    await say(...compacted, again!.message, result(id, 'shut'))
+    const [tree] = await capture.end()
+    const { events } = tree.trajectories[0]!
+    expect(events.map(({ kind, turn }) => [kind, turn])).toEqual([
+      ['fork:compaction', 3],
+      ['side:summary', 2],
+    ])
+  })
+
   it.each([
     ['calls', [user('Go.'), 'edited', result('c00000000', 'open'), user('And?')]],
     ['result', [user('Go.'), 'said', result('c00000000', 'shut'), user('And?')]],

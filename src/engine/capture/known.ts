@@ -203,8 +203,16 @@ function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn
     keep,
     given: keep === 0 ? ids : ids.slice(keep),
     tokens: openTokenBuffer(ids),
-    depth: asked.messages.filter(({ role }) => role === 'assistant').length,
+    depth: depthOf(asked.messages),
   })
+}
+
+/** The turn behind these messages: calls that outlived a compaction have the numbers of theirs, which no other call may get. */
+function depthOf(messages: readonly Message[]): number {
+  const answers = messages.flatMap(message => (message.role === 'assistant' ? [message] : []))
+  const calls = answers.flatMap(({ tool_calls = [] }) => tool_calls)
+  const turns = calls.map(({ id = '' }) => Number(/^c(\d{5})\d{3}$/.exec(id)?.[1] ?? -1))
+  return turns.reduce((depth, turn) => Math.max(depth, turn + 1), answers.length)
 }
 
 type Placed = Omit<Prompted, keyof Asked | 'tokensKey' | 'rewrite'> & { readonly rewrite?: string }

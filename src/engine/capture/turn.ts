@@ -53,7 +53,7 @@ export interface Prompted {
   readonly tokens: TokenBuffer
   /** A name for all these tokens. */
   readonly tokensKey: string
-  /** Turns that were sampled on this path before. */
+  /** Turns that were sampled on this path before, at least. */
   readonly depth: number
   /** Why the template now writes earlier turns differently, if it does. */
   readonly rewrite: string | undefined

@@ -13,7 +13,7 @@ import {
   promisedVariables,
 } from './contract.ts'
 import { enter, type Inside } from './inside/inside.ts'
-import { installLine } from './programs/install.ts'
+import { installLine, installSeconds } from './programs/install.ts'
 
 /** What a harness is started with. */
 export interface Attempting {
@@ -21,10 +21,14 @@ export interface Attempting {
   readonly workspace: Workspace
   readonly prompt: string
   readonly folder: string
+  /** Without one, nothing can be installed. */
+  readonly network: 'none' | 'outside'
   /** The program of Node in the sandbox. */
   readonly node: string
   /** Seconds that it may take. */
   readonly seconds: number
+  /** Tokens that a conversation of it may have. */
+  readonly context?: number | undefined
   /** Answers what it asks. */
   readonly fetch: typeof fetch
   readonly signal: AbortSignal
@@ -49,8 +53,8 @@ export async function attemptWith(attempting: Attempting): Promise<Ended> {
   try {
     await using inside = await enter(workspace, {
       node,
-      // The relay ends later than what it relays.
-      seconds: seconds + 30,
+      // The relay ends later than what it relays, and than the installing of a program.
+      seconds: seconds + 30 + ('program' in attempting.opened ? 0 : installSeconds),
       signal: both,
       onConnection: connection => door.take(connection, asking),
     })
@@ -66,11 +70,11 @@ interface Working extends Attempting {
 }
 
 async function work(working: Working): Promise<Ended> {
-  const { opened, inside, asking, folder, prompt } = working
+  const { opened, inside, asking, folder, prompt, context } = working
   const { harness } = opened
   const program = 'program' in opened ? opened.program : await findInside(working)
   const url = `http://127.0.0.1:${inside.port}`
-  const assignment = { prompt, folder, model: modelName, url, token: asking.token }
+  const assignment = { prompt, folder, model: modelName, url, token: asking.token, context }
   const ended = await untilEnd(program, assignment, working)
   // Its limits ended the attempt, and the harness only met refusals after that.
   if (asking.isOver) return ended
@@ -192,18 +196,28 @@ async function readInside(
 }
 
 /** The program in a sandbox elsewhere; installed there if it is missing and there is a network. */
-async function findInside({ opened, inside, folder }: Working): Promise<readonly string[]> {
-  const { harness } = opened
+async function findInside({
+  opened: { harness },
+  inside,
+  folder,
+  network,
+}: Working): Promise<readonly string[]> {
   const { program } = harness.install
   const run = (line: string) =>
     runToEnd(inside, { words: ['/bin/sh', '-c', line, 'sh', program], folder }, { most: keptBytes })
-  const find = 'command -v -- "$1"'
-  const found = await run(find)
-  if (found.code === 0) return [found.output.trim()]
   const line = installLine(harness)
-  const installed = await run(`{ ${line}; } >&2 && ${find}`)
-  if (installed.code === 0) return [installed.output.trim().split('\n').at(-1)!]
+  const found = await run(`PATH="$PATH:${line.bin}" command -v -- "$1"`)
+  if (found.code === 0) return [found.output.trim()]
+  if (network === 'none') {
+    throw new WorkspaceError(
+      `the sandbox has no ${program}, and nothing can be installed there without a network: ` +
+        'start it from an image that has it, or open the network with network=outside',
+    )
+  }
+  const installed = await run(line.install)
+  if (installed.code === 0) return [`${line.bin}/${program}`]
+  const why = installed.code === 137 ? `${installSeconds} s were over` : installed.complaints.trim()
   throw new WorkspaceError(
-    `the sandbox has no ${program}, and "${line}" does not run there: ${installed.complaints.trim().slice(-300)}`,
+    `the sandbox has no ${program}, and "${line.shown}" does not run there: ${why.slice(-300)}`,
   )
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { late } from '../../engine/environments/late.ts'
-import type { Ended, Harness } from './contract.ts'
+import { compactAt, type Ended, type Harness } from './contract.ts'
 import { lastJson } from './printed.ts'
 
 const result = late(() =>
@@ -14,11 +14,21 @@ const result = late(() =>
 
 const read = ({ output }: Ended) => lastJson(output, result())
 
+/** It knows no window below this; the share of it may be any. */
+const leastWindow = 100_000
+
+const compacting = (context: number) => ({
+  CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(Math.max(context, leastWindow)),
+  CLAUDE_AUTOCOMPACT_PCT_OVERRIDE: String(
+    (100 * compactAt * context) / Math.max(context, leastWindow),
+  ),
+})
+
 /** Anthropic's Claude Code, without a terminal. */
 export const claudeCode: Harness = {
   name: 'claude-code',
   install: { program: 'claude', from: { npm: '@anthropic-ai/claude-code' } },
-  environment: ({ model }) => ({
+  environment: ({ model, context }) => ({
     ANTHROPIC_MODEL: model,
     // Titles, summaries and sub-agents ask for models of their own, which are not there.
     ANTHROPIC_SMALL_FAST_MODEL: model,
@@ -30,6 +40,7 @@ export const claudeCode: Harness = {
     DISABLE_AUTOUPDATER: '1',
     // It asks nobody for permission as root only if it is told that it is walled in.
     IS_SANDBOX: '1',
+    ...(context !== undefined && compacting(context)),
   }),
   start: ({ prompt, model }) => ({
     words: [

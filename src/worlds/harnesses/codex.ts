@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { late } from '../../engine/environments/late.ts'
-import type { Harness } from './contract.ts'
+import { compactAt, type Harness } from './contract.ts'
 import { lastJson } from './printed.ts'
 
 const events = late(() => ({
@@ -16,7 +16,7 @@ export const codex: Harness = {
   name: 'codex',
   install: { program: 'codex', from: { npm: '@openai/codex' } },
   environment: () => ({}),
-  start: ({ prompt, model, url }) => {
+  start: ({ prompt, model, url, context }) => {
     const provider = {
       name: 'Espalier',
       base_url: `${url}/v1`,
@@ -27,6 +27,13 @@ export const codex: Harness = {
       '--config',
       `model_providers.espalier.${key}=${JSON.stringify(value)}`,
     ])
+    const limit =
+      context === undefined
+        ? []
+        : [
+            ...['--config', `model_context_window=${context}`],
+            ...['--config', `model_auto_compact_token_limit=${Math.floor(compactAt * context)}`],
+          ]
     return {
       words: [
         ...['exec', '--json', '--skip-git-repo-check', '--model', model],
@@ -34,7 +41,7 @@ export const codex: Harness = {
         '--dangerously-bypass-approvals-and-sandbox',
         // Tools that OpenAI's own servers run, and groups of tools, which no chat template writes.
         ...['--config', 'web_search="disabled"', '--disable', 'multi_agent'],
-        ...['--config', 'model_provider="espalier"', ...settings, '-'],
+        ...['--config', 'model_provider="espalier"', ...settings, ...limit, '-'],
       ],
       input: prompt,
     }

@@ -27,7 +27,12 @@ export interface Assignment {
   readonly url: string
   /** Good for this attempt alone. */
   readonly token: string
+  /** Tokens that a conversation may have: it is told to compact its own before. @default it is told nothing */
+  readonly context?: number | undefined
 }
+
+/** The share of a context at which a program is told to compact: its next request has to fit too. */
+export const compactAt = 0.8
 
 /** How a program is started. */
 export interface Start {

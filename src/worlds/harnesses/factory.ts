@@ -36,6 +36,8 @@ const options = workspaceOptions.omit({ 'key-variable': true, walls: true }).ext
   /** Whose tasks: `repair`, `harbor:DIR`. @default those of a file */
   tasks: z.string().min(1).optional(),
   network: z.enum(['none', 'outside']).optional(),
+  /** Tokens that a conversation may have before the program compacts it. */
+  context: z.coerce.number().int().min(1000).optional(),
 })
 type Options = z.output<typeof options>
 
@@ -56,6 +58,7 @@ export function harnessFactory(tell: (text: string) => void): EnvironmentFactory
         environment: places => environmentFor(given, places),
         seconds: limits.seconds,
         network: given.network,
+        context: given.context,
       })
     },
   })

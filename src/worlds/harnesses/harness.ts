@@ -20,7 +20,7 @@ import { type Attempting, attemptWith } from './attempt.ts'
 import type { Ended } from './contract.ts'
 
 /** What attempts of a harness are made with. */
-export interface HarnessOptions extends Pick<Attempting, 'opened' | 'seconds'> {
+export interface HarnessOptions extends Pick<Attempting, 'opened' | 'seconds' | 'context'> {
   /** Where it works. */
   readonly workspaces: Workspaces
   /** The environment whose tasks it attempts: it opens its workspaces from what it is given here. */
@@ -83,16 +83,22 @@ const lanes = makeLanes({
 const stoppedByTime: Ended = { code: 137, output: '', complaints: '' }
 
 async function runOnce(call: AgentCall, options: Running): Promise<AgentAnswer> {
-  const { inner, places, opened, seconds } = options
+  const { inner, places, opened, seconds, context } = options
   const { task: data, id, seed, signal } = call
   const task: Task = { id: id as TaskId, data }
-  const { world, workspace, folder } = await places.open(inner, task, { seed, signal, lanes })
+  const { world, workspace, folder, network } = await places.open(inner, task, {
+    seed,
+    signal,
+    lanes,
+  })
   try {
     const ended = await attemptWith({
       opened,
       workspace,
       folder,
+      network,
       seconds,
+      context,
       signal,
       node: places.node,
       prompt: promptOf(world.opening),
@@ -126,6 +132,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 interface Opened {
   readonly workspace: Workspace
   readonly folder: string
+  readonly network: 'none' | 'outside'
 }
 
 /** The workspaces of a harness, each known by the world that was opened in it. */
@@ -152,7 +159,8 @@ class Places {
       open: async (source, call) => {
         const own = { ...source, shown, ...(network && { network }) }
         const workspace = await workspaces.open(own, call)
-        this.#opening.getStore()?.({ workspace, folder: source.workingFolder })
+        const { workingFolder: folder, network: reach = 'none' } = own
+        this.#opening.getStore()?.({ workspace, folder, network: reach })
         return workspace
       },
     }

@@ -1,19 +1,24 @@
 import { z } from 'zod'
 import { late } from '../../engine/environments/late.ts'
-import type { Assignment, Harness } from './contract.ts'
+import { type Assignment, compactAt, type Harness } from './contract.ts'
 import { lastJson } from './printed.ts'
 
 const text = late(() => z.object({ type: z.literal('text'), part: z.object({ text: z.string() }) }))
 
+/** It compacts a conversation that leaves no room for an answer. */
+const compacting = (context: number) => ({
+  limit: { context, output: Math.floor((1 - compactAt) * context) },
+})
+
 /** What OpenCode has to know of a model that no registry lists. */
-export function openCodeConfig({ model, url, token }: Assignment): string {
+export function openCodeConfig({ model, url, token, context }: Assignment): string {
   const name = `espalier/${model}`
   return JSON.stringify({
     provider: {
       espalier: {
         npm: '@ai-sdk/openai-compatible',
         options: { baseURL: `${url}/v1`, apiKey: token },
-        models: { [model]: { name: model } },
+        models: { [model]: { name: model, ...(context !== undefined && compacting(context)) } },
       },
     },
     model: name,

@@ -56,6 +56,13 @@ it.each([
   ['mini-swe-agent', [], []],
   ['opencode', ['conversation'], ['side:title']],
   ['sub-agents', ['conversation', 'conversation'], ['side:sub-agent', 'side:sub-agent']],
+  ['compaction-claude-code', ['answer', 'compaction'], ['side:summary']],
+  ['compaction-codex', ['tools', 'compaction'], ['side:summary']],
+  [
+    'compaction-opencode',
+    ['conversation', 'conversation', 'compaction'],
+    ['side:title', 'side:summary'],
+  ],
 ])(
   'every request of %s is answered and kept, on paths that say why they begin',
   async (name, forks, sides) => {

@@ -68,6 +68,14 @@ describe.runIf(walls.by !== undefined)('H1: inside the walls', () => {
     expect([readFileSync(file, 'utf8'), existsSync('/usr/x')]).toEqual(['known', false])
   })
 
+  it('an open network brings what hosts are found by, and nothing else of this machine', async () => {
+    const known = ['/etc/resolv.conf', '/etc/hosts'].filter(path => existsSync(path))
+    const script = 'ls /etc/resolv.conf /etc/hosts /etc/passwd /etc/shadow /etc/ssl/private'
+    const open = await inside(script, { network: 'outside' })
+    expect(open.output.trim().split('\n').toSorted()).toEqual(known.toSorted())
+    expect((await inside(script)).output).toBe('')
+  })
+
   it('no process is seen, no variable is inherited, no privilege is held', async () => {
     process.env.SANDBOX_CANARY = 'secret'
     const script = `env; kill -0 ${process.pid} || echo unseen; grep CapEff /proc/self/status`

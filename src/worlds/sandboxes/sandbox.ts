@@ -33,12 +33,24 @@ export interface Sandbox {
   spawn(command: readonly string[]): ChildProcess
 }
 
+/** What programs find hosts by their names with, and know them by. */
+const namesAndCertificates = [
+  ...['/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf'],
+  ...[
+    '/etc/ssl/certs',
+    '/etc/ssl/openssl.cnf',
+    '/etc/pki/tls/certs',
+    '/etc/pki/ca-trust/extracted',
+  ],
+]
+
 /** Opens a sandbox with as many walls as this machine can build; check `walls` if you need a certain one. */
 export function openSandbox(options: SandboxOptions = {}): Sandbox {
   const { readable = [], writable = [], network = 'none', workingFolder = '/' } = options
   const { walls, enclose } = options.builder ?? findBuilder()
+  const shown = network === 'outside' ? [...readable, ...namesAndCertificates] : readable
   const enclosed: Enclosed = {
-    readable: readable.filter(path => existsSync(path)),
+    readable: shown.filter(path => existsSync(path)),
     writable,
     binds: options.binds ?? [],
     hasNetwork: network === 'outside',

@@ -19,6 +19,14 @@ export interface FleetMachine {
   readonly network: boolean
 }
 
+/** By which programs with a network know hosts here, if they are told. */
+const certificates = Object.fromEntries(
+  ['NODE_EXTRA_CA_CERTS', 'PIP_CERT'].flatMap(name => {
+    const path = process.env[name]
+    return path === undefined ? [] : [[name, path]]
+  }),
+)
+
 /** What a vendor's server was asked for, and what it is told to do wrong. */
 export class Fleet implements AsyncDisposable {
   readonly machines = new Map<string, FleetMachine>()
@@ -30,13 +38,15 @@ export class Fleet implements AsyncDisposable {
   held: Promise<void> | undefined
   /** Commands that are talked to, by their process id less 1. */
   readonly talks: StartedCommand[] = []
-  readonly #limits = { ...usualLimits, outputBytes: 10_000_000, seconds: 600 }
+  readonly #limits = { ...usualLimits, outputBytes: 10_000_000, seconds: 900, disk: 4096 }
   readonly #stop = new AbortController()
 
   async start(from: Pick<FleetMachine, 'labels' | 'lease' | 'network'>): Promise<FleetMachine> {
     const empty = mkdtempSync(join(tmpdir(), 'machine-'))
     const puts = ['/agent', '/var', '/tests'].map(to => ({ from: empty, to }))
-    const source = { puts, workingFolder: '/agent' }
+    const network: 'outside' | 'none' = from.network ? 'outside' : 'none'
+    const variables = from.network ? certificates : {}
+    const source = { puts, workingFolder: '/agent', network, variables }
     const workspace = await localWorkspaces({ limits: this.#limits }).open(source, this.#stop)
     this.happened.push('started')
     const machine = this.#add({ ...from, workspace })

@@ -1,6 +1,7 @@
 import type { Message } from '@espalier/text'
 import { saidKeys } from '../message-key.ts'
 import type { CapturedTurn, Fork, ForkReason, Prompted } from '../turn.ts'
+import { summaryIn } from './summary.ts'
 
 /** A conversation as it is compared. */
 type Compared = Pick<Prompted, 'messages' | 'keys' | 'toolsKey'>
@@ -17,8 +18,20 @@ export function findCause(known: readonly CapturedTurn[], asked: Compared): Fork
     shared = same
   }
   if (!nearest) return undefined
-  const reason = causeOf(nearest, asked, shared)
+  const reason = compactionOf(nearest, asked, known) ?? causeOf(nearest, asked, shared)
   return { of: nearest, shared: reason.cause === 'conversation' ? 0 : shared, ...reason }
+}
+
+/** A conversation that goes on from a summary, which the one it is nearest to does not. */
+function compactionOf(
+  nearest: CapturedTurn,
+  { messages }: Compared,
+  known: readonly CapturedTurn[],
+): ForkReason | undefined {
+  const summary = summaryIn(messages, known)
+  if (!summary || summaryIn(nearest.messages, [summary])) return undefined
+  const reason = `it goes on from a summary of ${summary.messages.length} messages`
+  return { cause: 'compaction', reason }
 }
 
 function sharedKeys(a: readonly string[], b: readonly string[]): number {

@@ -2,16 +2,22 @@ import { type Message, textOf } from '@espalier/text'
 import type { TrajectoryEvent } from '../../../base/core/trajectory.ts'
 import type { PlantedTurn } from '../harvest.ts'
 import type { CapturedTurn } from '../turn.ts'
+import { summaryIn } from './summary.ts'
 
-/** Conversations that an agent has beside its own: which they are, and the turn that each begins with. */
+/** What an agent asks beside its own work: a conversation of another kind, by the turn that it begins with, or a summary. */
 export function sideEvents(turns: readonly PlantedTurn[]): readonly TrajectoryEvent[] {
   const all = turns.map(({ captured }) => captured)
+  const summaries = turns.map(({ captured: { messages }, fork }) =>
+    fork?.cause === 'compaction' ? summaryIn(messages, all) : undefined,
+  )
   return turns.flatMap(({ captured, fork }, turn) => {
     const begins = turn === 0 || fork?.cause === 'conversation'
-    const side = begins ? sideOf(captured, all) : undefined
+    const side = summaries.includes(captured) ? compacting : begins && sideOf(captured, all)
     return side ? [{ kind: `side:${side.kind}`, turn, detail: side.detail }] : []
   })
 }
+
+const compacting: Side = { kind: 'summary', detail: 'a conversation goes on from it' }
 
 interface Side {
   readonly kind: 'sub-agent' | 'summary' | 'title'

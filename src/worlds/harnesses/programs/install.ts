@@ -7,6 +7,9 @@ import { withoutSecrets } from '../../../base/core/process/secrets.ts'
 import type { Harness, OpenedHarness } from '../contract.ts'
 import { findHere } from './here.ts'
 
+/** Most seconds that installing one may take. */
+export const installSeconds = 600
+
 /** Where harnesses are installed that this machine did not have. */
 const cache = (): string =>
   join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'espalier', 'harnesses')
@@ -52,15 +55,23 @@ function linesFor(
   ]
 }
 
-/** The shell line that installs a harness in a sandbox elsewhere. */
-export function installLine({ install: { from } }: Harness): string {
-  if ('npm' in from) return `npm install --global --no-audit --no-fund ${from.npm}`
-  const packages = from.pip.join(' ')
-  return `pip install --quiet ${packages} || pip install --quiet --break-system-packages ${packages}`
+/** How a harness is installed in a sandbox elsewhere: in a folder of its own, which needs no rights. */
+export function installLine({ install: { from } }: Harness) {
+  const folder = '/var/tmp/espalier-harness'
+  const [shown, bin] =
+    'npm' in from
+      ? [`npm install --no-audit --no-fund --prefix ${folder} ${from.npm}`, 'node_modules/.bin']
+      : [`python3 -m venv ${folder} && ${folder}/bin/pip install ${from.pip.join(' ')}`, 'bin']
+  return {
+    shown,
+    bin: `${folder}/${bin}`,
+    install: `mkdir -p ${folder} && exec timeout -s KILL ${installSeconds} /bin/sh -c '${shown}' >&2`,
+  }
 }
 
 async function runHere([program, ...words]: readonly string[]): Promise<void> {
-  const child = spawn(program!, words, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const timeout = 1000 * installSeconds
+  const child = spawn(program!, words, { stdio: ['ignore', 'ignore', 'pipe'], timeout })
   let complaints = ''
   child.stderr.on('data', (chunk: Buffer) => (complaints = `${complaints}${chunk}`.slice(-2000)))
   const code = await new Promise<number | null>((resolve, reject) => {
@@ -68,7 +79,6 @@ async function runHere([program, ...words]: readonly string[]): Promise<void> {
     child.once('close', resolve)
   })
   if (code === 0) return
-  throw new Error(
-    `${program} ${words[0]} ended with ${code}: ${withoutSecrets(complaints.trim().slice(-500))}`,
-  )
+  const how = code === null ? `did not end within ${installSeconds} s` : `ended with ${code}`
+  throw new Error(`${program} ${words[0]} ${how}: ${withoutSecrets(complaints.trim().slice(-500))}`)
 }
