@@ -14,6 +14,7 @@ async function scored(path) {
   const model = await llama.loadModel({ modelPath: path })
   const context = await model.createContext({
     contextSize: 256,
+    flashAttention: false,
     experimentalKvCacheKeyType: 'F32',
     experimentalKvCacheValueType: 'F32',
   })

