@@ -28,7 +28,6 @@ export const entries = [
 const programs = [
   'cli/main',
   'doors/cluster/server-process',
-  'engine/policies/transport/thread/worker',
   'cell-thread',
   'learn/model/engine/worker',
   'rolling-thread',

@@ -3,7 +3,6 @@ import type { PolicyOptions } from './open-policy.ts'
 import type { VllmOptions } from './servers/vllm.ts'
 import { vllmPaths } from './servers/vllm-request.ts'
 import { tinkerServers } from './tinker/server-kind.ts'
-import type { ServerThread } from './transport/thread/thread.ts'
 import type { Versions } from './versions.ts'
 
 /** A kind of policy, named by the beginning of its URI. What anyone decides by a URI is asked of its scheme. */
@@ -30,8 +29,6 @@ export type Cut = 'top-k' | 'top-p' | 'min-p'
 /** What a policy is opened with. */
 export type Opening = PolicyOptions & {
   readonly versions: Versions
-  /** Shared by all servers of the policy. */
-  readonly serverThread: ServerThread | undefined
   /** Which program speaks Tinker's API. */
   readonly server?: string
 }
@@ -46,7 +43,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
     ...server,
     parameters: { logprobs, update, experts: [], session: [] },
     async open(url, options) {
-      return (await import('./servers/sglang.ts')).openSglang(url, serverOptions(options))
+      return (await import('./servers/sglang.ts')).openSglang(url, options)
     },
   },
   vllm: {
@@ -54,7 +51,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
     parameters: { logprobs, endpoint: Object.keys(vllmPaths), experts: [], update, session: [] },
     cuts: ['min-p', 'top-k', 'top-p'],
     async open(url, options) {
-      return (await import('./servers/vllm.ts')).openVllm(url, serverOptions(options))
+      return (await import('./servers/vllm.ts')).openVllm(url, options)
     },
   },
   'llama-cpp': {
@@ -62,7 +59,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
     parameters: { session: [] },
     cuts: ['top-k', 'top-p', 'min-p'],
     async open(url, options) {
-      return (await import('./servers/llama-cpp.ts')).openLlamaCpp(url, serverOptions(options))
+      return (await import('./servers/llama-cpp.ts')).openLlamaCpp(url, options)
     },
   },
   openai: {
@@ -70,7 +67,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
     parameters: { session: [] },
     onlyChats: true,
     async open(url, options) {
-      return (await import('./servers/openai-chat.ts')).openOpenAiChat(url, serverOptions(options))
+      return (await import('./servers/openai-chat.ts')).openOpenAiChat(url, options)
     },
   },
   scripted: {
@@ -96,10 +93,6 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
       return await (await import('./tinker/session.ts')).openTinkerPolicy(url, options)
     },
   },
-}
-
-function serverOptions({ thread: _, serverThread, ...options }: Opening) {
-  return { ...options, ...(serverThread && { thread: serverThread }) }
 }
 
 /** A URI taken apart. */

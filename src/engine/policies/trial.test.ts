@@ -126,7 +126,6 @@ describe('findLogprobs', () => {
     const recorded = readRecorded('vllm-bfloat16')
     await using server = await serveRecorded(recorded)
     await using policy = await openPolicy(`vllm:${server.url}`, {
-      thread: false,
       servedModel: 'smol-bf16',
     })
     const sent = recorded.flatMap(({ path, request }) =>

@@ -11,13 +11,7 @@ import { llamaForm } from '../form/engines.ts'
 import { toTokenSample } from '../sample.ts'
 import { isCut } from '../sampling.ts'
 import { follow } from '../transport/follow.ts'
-import {
-  type Body,
-  lastsAs,
-  makePromptWriter,
-  type PromptWriter,
-  pathOf,
-} from '../transport/prompt-writer.ts'
+import { promptBody } from '../transport/prompt-body.ts'
 import { asCount, asObject, checkPromptCount, parseJson } from '../transport/reading.ts'
 import { ask, getObject } from './ask.ts'
 import {
@@ -46,7 +40,6 @@ interface LlamaCpp {
   readonly server: Server
   readonly where: string
   readonly options: LlamaCppOptions
-  readonly writer: PromptWriter
   readonly clock: Clock
   readonly version: () => number
 }
@@ -56,7 +49,7 @@ export function openLlamaCpp(url: string, options: LlamaCppOptions = {}): Policy
   const server = openServer(url, options)
   const { version = () => 0, clock = systemClock } = options
   const where = `POST ${server.url}/completion`
-  const llama: LlamaCpp = { server, where, options, writer: makePromptWriter(), clock, version }
+  const llama: LlamaCpp = { server, where, options, clock, version }
   return {
     name: `llama-cpp:${server.url}`,
     capabilities: {
@@ -95,13 +88,8 @@ async function drawWhole(
   { maxTokens, call }: { readonly maxTokens: number; readonly call: Call },
 ): Promise<LlamaDraw> {
   const whole = { ...request, maxTokens, stopStrings: [] }
-  const body = bodyOf(llama, whole, false)
-  const answer = await ask(
-    llama.server,
-    told(llama, request, { path: '/completion', body: body.bytes }),
-    call,
-  )
-  body.keep()
+  const body = bodyOf(whole, false)
+  const answer = await ask(llama.server, told(llama, request, { path: '/completion', body }), call)
   return readLlamaAnswer(parseJson(answer, llama.where), askedOf(llama, request))
 }
 
@@ -111,20 +99,19 @@ async function drawStreamed(
   call: Call,
 ): Promise<LlamaDraw> {
   const { server, where } = llama
-  const body = bodyOf(llama, request, true)
+  const body = bodyOf(request, true)
   const stream = makeLlamaStream(askedOf(llama, request))
   const { stopped, body: whole } = await follow(
     {
       where,
       start: onEvents =>
-        server.start(told(llama, request, { path: '/completion', body: body.bytes, onEvents })),
+        server.start(told(llama, request, { path: '/completion', body, onEvents })),
       take: stream.take,
       ids: () => stream.ids,
       watch: request.watch,
     },
     call,
   )
-  body.keep()
   if (whole.length > 0) return readLlamaAnswer(parseJson(whole, where), askedOf(llama, request))
   const drawn = stream.finish(stopped)
   return 'lost' in drawn ? drawAgain(llama, request, { drawn, call }) : drawn
@@ -160,14 +147,9 @@ function askedOf({ where }: LlamaCpp, { topLogprobs = 0, stopIds, stopStrings }:
   return { where, width: topLogprobs, stopIds, stopStrings }
 }
 
-function bodyOf({ writer }: LlamaCpp, request: SampleRequest, stream: boolean): Body {
+function bodyOf(request: SampleRequest, stream: boolean): Buffer {
   const tail = `],${JSON.stringify(rest(request, stream)).slice(1)}`
-  return writer.write(
-    pathOf(request),
-    request.prompt.ids,
-    { head: '{"prompt":[', tail },
-    lastsAs(request.prompt),
-  )
+  return promptBody(request.prompt.ids, { head: '{"prompt":[', tail })
 }
 
 /** States every setting that the server would otherwise choose itself. Greedy samples have no distribution after sampling. */

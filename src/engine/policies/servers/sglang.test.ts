@@ -11,7 +11,6 @@ import {
   type PolicySubject,
   sampleRequest,
 } from '../../../base/core/conformance/policy.conformance.ts'
-import { openServerThread } from '../transport/thread/thread.ts'
 import { openSglang, type SglangOptions } from './sglang.ts'
 
 function subject(
@@ -21,7 +20,6 @@ function subject(
   return {
     name,
     faults,
-    isElsewhere: parts.policy?.thread !== undefined,
     open: scene =>
       openSglangStage(
         scene,
@@ -37,12 +35,6 @@ describePolicy(
   subject('sglang, streaming only what is new', {
     policy: { stream: true },
     server: { incremental: true },
-  }),
-)
-describePolicy(subject('sglang in a thread', { policy: { thread: openServerThread() } }))
-describePolicy(
-  subject('sglang in a thread, streaming', {
-    policy: { thread: openServerThread(), stream: true },
   }),
 )
 describePolicy(subject('sglang without output_ids', { server: { withoutOutputIds: true } }))
