@@ -22,12 +22,7 @@ export type { Tool } from './base/core/tool.ts'
 export type { Trainer, TrainerStep } from './base/core/trainer.ts'
 export type { Trajectory, Turn } from './base/core/trajectory.ts'
 export { type ClusterOptions, openCluster } from './doors/cluster/open-cluster.ts'
-export {
-  type GatewayOptions,
-  gateway,
-  type OpenedAttempt,
-  type RunningGateway,
-} from './doors/gateway/listen.ts'
+export type { GatewayOptions, OpenedAttempt, RunningGateway } from './doors/gateway/listen.ts'
 export type { Secrets } from './doors/gateway/secrets.ts'
 export {
   type AgentCall,
@@ -38,16 +33,21 @@ export {
 export { currentAttempt } from './engine/capture/attempt-context.ts'
 export { environment } from './engine/environments/environment.ts'
 export { tool } from './engine/environments/tools/tool.ts'
-export { teach } from './learn/learn/teach.ts'
-export { train } from './learn/learn/train.ts'
 export type { Conversation } from './run/demonstrations/conversation.ts'
-export { type Exported, type ExportOptions, exportRun } from './run/exchange/export.ts'
-export { importRun } from './run/exchange/import.ts'
-export { type EvaluateOptions, evaluate } from './run/measure/evaluate.ts'
+export type { Exported, ExportOptions } from './run/exchange/export.ts'
+export type { EvaluateOptions } from './run/measure/evaluate.ts'
 export type { Evaluated } from './run/measure/measure.ts'
 export type { BudgetLimits } from './run/run/budget.ts'
-export { roll } from './run/run/roll.ts'
 export type { RollOptions } from './run/run/roll-options.ts'
 export { type Config, defineConfig } from './run/settings/define-config.ts'
-export { openPolicy } from './run/settings/open-policy.ts'
 export type { Listen, RunEvent } from './run/watch/events.ts'
+export {
+  evaluate,
+  exportRun,
+  gateway,
+  importRun,
+  openPolicy,
+  roll,
+  teach,
+  train,
+} from './verbs.ts'
