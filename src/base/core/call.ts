@@ -1,13 +1,9 @@
-import { NumberMap } from './process/number-map.ts'
-
 /** Options of everything asynchronous: the signal that stops it. */
 export interface Call {
   readonly signal: AbortSignal
 }
 
-const listeners = new WeakMap<AbortSignal, NumberMap<() => void>>()
-/** Later listeners have higher numbers, and are called later. */
-let nextNumber = 0
+const listeners = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
  * Calls `listener` when the signal aborts; the returned function stops listening. A signal's own
@@ -16,13 +12,14 @@ let nextNumber = 0
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const listening = listeners.get(signal) ?? startListening(signal)
-  const number = nextNumber++
-  listening.set(number, listener)
-  return () => void listening.take(number)
+  // A function of its own: one listener may be given twice.
+  const entry = (): void => listener()
+  listening.add(entry)
+  return () => void listening.delete(entry)
 }
 
-function startListening(signal: AbortSignal): NumberMap<() => void> {
-  const listening = new NumberMap<() => void>()
+function startListening(signal: AbortSignal): Set<() => void> {
+  const listening = new Set<() => void>()
   listeners.set(signal, listening)
   signal.addEventListener('abort', () => callAll(listening), { once: true })
   return listening
@@ -120,9 +117,10 @@ export function joinSignals(
   }
 }
 
-function callAll(listening: NumberMap<() => void>): void {
-  while (listening.size > 0) {
-    for (const number of listening.numbers()) listening.take(number)?.()
+function callAll(listening: Set<() => void>): void {
+  for (const entry of listening) {
+    listening.delete(entry)
+    entry()
   }
 }
 

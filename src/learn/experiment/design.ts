@@ -160,17 +160,3 @@ function budgetOf(
 export function armSettings({ settings }: ExperimentDesign, arm: ExperimentArm): SettingsInput {
   return { ...settings, ...arm.settings }
 }
-
-/** In how many settings an arm differs from the one it is compared with; one is a controlled comparison. */
-export function changedSettings(design: ExperimentDesign, arm: ExperimentArm): readonly string[] {
-  const base = design.arms.find(({ name }) => name === arm.against)
-  if (!base) return []
-  const [own, other] = [armSettings(design, arm), armSettings(design, base)] as readonly Record<
-    string,
-    unknown
-  >[]
-  const names = new Set([...Object.keys(own!), ...Object.keys(other!)])
-  return [...names]
-    .filter(name => JSON.stringify(own![name]) !== JSON.stringify(other![name]))
-    .sort()
-}

@@ -33,11 +33,6 @@ export interface AdapterFactors {
   readonly up: Float32Array
 }
 
-/** A low-rank change of a frozen model. */
-export interface Adapter extends AdapterShape {
-  readonly factors: readonly AdapterFactors[]
-}
-
 /** Refuses an adapter that the kernels cannot compute. */
 export function checkAdapter(adapter: AdapterShape): AdapterShape {
   const { rank, alpha, targets } = adapter

@@ -45,11 +45,6 @@ export async function openToRead(path: string): Promise<FileHandle | undefined> 
   }
 }
 
-/** Reads one frame whose place is known. */
-export async function readFrame(handle: FileHandle, place: FramePlace): Promise<Frame> {
-  return decodeFrame(await readBytes(handle, place), place.offset)
-}
-
 /** Reads one frame whose place is known, as it lies there. */
 export async function readBytes(handle: FileHandle, place: FramePlace): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(place.size)

@@ -1,5 +1,4 @@
 import type { Worker } from 'node:worker_threads'
-import { NumberMap } from '../process/number-map.ts'
 import { makeOutbox, type OutboxOptions } from './outbox.ts'
 
 /** A question that waits for its answer. */
@@ -22,7 +21,7 @@ export interface LineEnd<News> {
 export class Line<Order, News, Question extends Waiting> {
   readonly send: (order: Order) => void
   readonly worker: Worker
-  readonly #open = new NumberMap<Question>()
+  readonly #open = new Map<number, Question>()
   #next = 0
   /** Why the thread is gone. */
   failure: Error | undefined
@@ -51,18 +50,21 @@ export class Line<Order, News, Question extends Waiting> {
 
   /** The numbers of all open questions. */
   numbers(): Iterable<number> {
-    return this.#open.numbers()
+    return [...this.#open.keys()]
   }
 
   /** Closes a question: nobody waits for it any more. */
   settle(id: number): Question | undefined {
-    const question = this.#open.take(id)
+    const question = this.#open.get(id)
+    this.#open.delete(id)
     if (this.#open.size === 0) this.worker.unref()
     return question
   }
 
   #fail(failure: Error): void {
     this.failure ??= failure
-    for (const id of this.#open.numbers()) this.#open.take(id)?.reject(this.failure)
+    const open = [...this.#open.values()]
+    this.#open.clear()
+    for (const { reject } of open) reject(this.failure)
   }
 }

@@ -138,14 +138,6 @@ export async function openServedRun(
   }
 }
 
-/** Tokens that were sampled for an attempt. */
-export function sampledIn(served: Served): number {
-  if (served.kind === 'spent') return 0
-  return served.trees
-    .flatMap(tree => tree.trajectories)
-    .reduce((sum, { usage }) => sum + usage.sampled, 0)
-}
-
 function spentOf(budget: Budget | undefined) {
   const reason: unknown = budget?.signal.reason
   const kind = reason instanceof RunStoppedError ? reason.kind : 'tokens'
