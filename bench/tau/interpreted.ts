@@ -37,7 +37,7 @@ const abc = new Module(
 type Invoke = (name: string, kwargs: ReadonlyMap<string, Value>) => string
 
 /** The tools of a domain over one database of theirs. */
-function openTools(root: string, domain: TauDomain, data: Dict): Invoke {
+function makeTools(root: string, domain: TauDomain, data: Dict): Invoke {
   const program = loadProgram({
     source: name => {
       const path = `${root}/${name.replaceAll('.', '/')}.py`
@@ -71,7 +71,7 @@ export function measureInterpreted(root: string, domain: TauDomain): Interpreted
     name => [name, copyDeeply(new Map(domain.tables.table(name)) as Dict)] as const,
   )
   const data: Dict = new Map(tables)
-  const invoke = openTools(root, domain, data)
+  const invoke = makeTools(root, domain, data)
   const versions = new Versions()
   versions.share([data])
   const tasks = Object.values(domain.tasks).flat()

@@ -7,7 +7,7 @@ import {
   makeGeneratedStream,
   readGenerated,
 } from '../../src/engine/policies/servers/sglang-answer.ts'
-import { openChoice, readChoices } from '../../src/engine/policies/servers/vllm-answer.ts'
+import { makeChoice, readChoices } from '../../src/engine/policies/servers/vllm-answer.ts'
 import { sampleOf } from '../../src/engine/policies/tinker/messages.ts'
 import { readEvents } from '../../src/engine/policies/transport/events.ts'
 import { ServerError } from '../../src/engine/policies/transport/server-error.ts'
@@ -59,7 +59,7 @@ const readers: readonly Read[] = [
     'vllm stream',
     vllm,
     streamed(() => {
-      const choice = openChoice(asked)
+      const choice = makeChoice(asked)
       return { take: data => void choice.takeEvent(data), finish: () => choice.finish() }
     }),
   ],

@@ -13,7 +13,7 @@ import {
 } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openModelOf, openRenderer } from '../../src/run/settings/model-source.ts'
+import { findModelOf, openRenderer } from '../../src/run/settings/model-source.ts'
 import { openPolicy } from '../../src/run/settings/open-policy.ts'
 import { expectCaptured, withOwnRecord } from '../captured.ts'
 import { openDesk, openTestGateway } from '../gateway.ts'
@@ -258,7 +258,7 @@ describe('agents of the official clients', () => {
 
   beforeAll(async () => {
     policy = withOwnRecord(await openPolicy('embedded'))
-    const renderer = await openRenderer(await openModelOf(policy))
+    const renderer = await openRenderer(await findModelOf(policy))
     gateway = await openTestGateway({ policy, renderer, parts: { seed: 3 } })
   })
 

@@ -1,7 +1,7 @@
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { disposeInTime } from '../../base/core/process/deadline.ts'
 import { type CheckResult, checkWithin, defaultSeconds } from '../../engine/environments/check.ts'
-import { openShow, toPlayer } from '../../run/demonstrations/demonstrations.ts'
+import { readShow, toPlayer } from '../../run/demonstrations/demonstrations.ts'
 import { openRenderer } from '../../run/settings/model-source.ts'
 import { openEnvironmentNamed } from '../../run/settings/open-environment.ts'
 import { readTasks } from '../../run/tasks/tasks.ts'
@@ -76,7 +76,7 @@ async function check(
   const results = await checkWithin(seconds, environment, {
     ...{ tasks, seed, signal },
     ...(renderer && { renderer }),
-    ...(demonstrations && { demonstrate: toPlayer(await openShow(demonstrations)) }),
+    ...(demonstrations && { demonstrate: toPlayer(await readShow(demonstrations)) }),
   })
   for (const result of results) terminal.print(json ? JSON.stringify(result) : line(result))
   return results.some(result => result.kind === 'failed') ? 1 : 0

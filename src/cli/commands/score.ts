@@ -17,7 +17,7 @@ import {
 import { closeEnvironment } from '../../run/run/close-environment.ts'
 import { openEstimateNamed, openFilters } from '../../run/run/open-parts.ts'
 import { openRewards } from '../../run/run/open-rewards.ts'
-import { openShaping } from '../../run/run/open-scorers.ts'
+import { makeShaping } from '../../run/run/open-scorers.ts'
 import { openEnvironmentNamed } from '../../run/settings/open-environment.ts'
 import { type Settings, withoutUndefined } from '../../run/settings/settings.ts'
 import { type GroupRecord, groupRecord } from '../../run/store/group-record.ts'
@@ -95,7 +95,7 @@ async function runScore(invocation: Invocation): Promise<number> {
     filters: await openFilters(values.filters),
     estimate: shapedEstimate(
       await openEstimateNamed(values.advantage),
-      await openShaping(withoutUndefined(values)),
+      await makeShaping(withoutUndefined(values)),
     ),
     weighting: values.weighting,
     rewardSeconds,

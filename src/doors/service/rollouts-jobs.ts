@@ -100,7 +100,7 @@ export interface EntryParts extends Pick<Entry, 'digest' | 'format' | 'awaited' 
   giveBack(): void
 }
 
-export function openEntry(submission: Submission, given: EntryParts): Entry {
+export function makeEntry(submission: Submission, given: EntryParts): Entry {
   const { parts, policy, ...rest } = given
   const stop = new AbortController()
   const size = submission.group ?? parts.group ?? 8

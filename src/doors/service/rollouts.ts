@@ -24,7 +24,7 @@ import {
   waitForResult,
   wake,
 } from './rollouts-entry.ts'
-import { checkRoom, groupsOf, openEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
+import { checkRoom, groupsOf, makeEntry, readFormat, readJobs, taskOf } from './rollouts-jobs.ts'
 import type { RolloutsOptions } from './rollouts-options.ts'
 import { endedLine, type LeftSubmission, type RolloutsRecord } from './rollouts-record.ts'
 import { asideOf, restoreFinished } from './rollouts-restore.ts'
@@ -239,7 +239,7 @@ export class Rollouts implements AsyncDisposable {
     const { policy, ...lent } = await this.#policies.lend(trainer, submission.policy)
     if (version !== undefined) await desk.announce(version)
     const parts = this.trainers.partsOf(trainer, this.#options.parts)
-    return openEntry(submission, { ...more, ...lent, parts, policy: desk.watch(policy) })
+    return makeEntry(submission, { ...more, ...lent, parts, policy: desk.watch(policy) })
   }
 
   /** Takes a submission in, to be rolled when there is room. */
@@ -278,7 +278,7 @@ export class Rollouts implements AsyncDisposable {
     // What is not rolled any more needs no policy, which may be gone.
     const entry =
       isStopped || awaited.size === 0
-        ? openEntry(submission, { ...more, parts, policy: parts.policy, giveBack: () => undefined })
+        ? makeEntry(submission, { ...more, parts, policy: parts.policy, giveBack: () => undefined })
         : await this.#open(submission, more)
     entry.finished = finished
     entry.taken = taken

@@ -15,7 +15,7 @@ export interface RunModel {
  * Opens the tokenizer of the model that a run was rolled with: the one that was named, the run's own,
  * or the embedded policy's. Nothing is downloaded; only files on this machine are used.
  */
-export async function openRunModel(manifest: Rolled, named: string | undefined): Promise<RunModel> {
+export async function findRunModel(manifest: Rolled, named: string | undefined): Promise<RunModel> {
   const model = named ?? modelOf(manifest)
   if (model === undefined) {
     return missing(

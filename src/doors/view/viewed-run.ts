@@ -40,7 +40,7 @@ import {
 import { Tail } from './index/tail.ts'
 import { facetsOf, type GroupQuery, queryGroups } from './query.ts'
 import { policiesOf, readReport, readWholeManifest, shownFolder, wordsOf } from './run-files.ts'
-import { openRunModel, type RunModel } from './run-model.ts'
+import { findRunModel, type RunModel } from './run-model.ts'
 import type { PartingAnswer, TokenPage, TrajectoryAnswer, TreeAnswer } from './trajectory-shapes.ts'
 
 /** Thrown if there is nothing of that name. */
@@ -322,7 +322,7 @@ export class ViewedRun implements AsyncDisposable {
   }
 
   #openModel(): Promise<RunModel> {
-    this.#model ??= openRunModel(this.#manifest, this.#options.model)
+    this.#model ??= findRunModel(this.#manifest, this.#options.model)
     return this.#model
   }
 

@@ -2,7 +2,7 @@ import type { Message, Renderer, ToolDefinition } from '@espalier/text'
 import type { Call } from '../../base/core/call.ts'
 import { acrossNow } from '../../base/core/failure.ts'
 import { commonLength } from '../rollout/act.ts'
-import { openTokenBuffer, type TokenBuffer } from '../rollout/token-buffer.ts'
+import { makeTokenBuffer, type TokenBuffer } from '../rollout/token-buffer.ts'
 import { type Keyed, Keys, messageKeys, tokensKey } from './message-key.ts'
 import { type CapturedTurn, type Prompted, promptLength, turnLength } from './turn.ts'
 
@@ -202,7 +202,7 @@ function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn
     base,
     keep,
     given: keep === 0 ? ids : ids.slice(keep),
-    tokens: openTokenBuffer(ids),
+    tokens: makeTokenBuffer(ids),
     depth: depthOf(asked.messages),
   })
 }

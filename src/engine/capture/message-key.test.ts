@@ -1,7 +1,7 @@
 import type { Message } from '@espalier/text'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openTokenBuffer } from '../rollout/token-buffer.ts'
+import { makeTokenBuffer } from '../rollout/token-buffer.ts'
 import { messageKeys, tokensKey } from './message-key.ts'
 
 const name = fc.constantFrom('look', 'sell')
@@ -40,10 +40,10 @@ describe('the name of tokens', () => {
     const parts = fc.array(fc.array(fc.nat(100_000)))
     fc.assert(
       fc.property(parts, pieces => {
-        const growing = openTokenBuffer(new Int32Array(0))
+        const growing = makeTokenBuffer(new Int32Array(0))
         for (const piece of pieces) {
           growing.append(Int32Array.from(piece))
-          expect(tokensKey(growing)).toBe(tokensKey(openTokenBuffer(growing.view().slice())))
+          expect(tokensKey(growing)).toBe(tokensKey(makeTokenBuffer(growing.view().slice())))
         }
       }),
       { seed: 5 },

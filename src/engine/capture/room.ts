@@ -23,7 +23,7 @@ export interface Room {
 }
 
 /** Opens the shared budget of an attempt's limits. */
-export function openRoom(limits: Limits): Room {
+export function makeRoom(limits: Limits): Room {
   return new LimitedRoom(limits)
 }
 

@@ -1,7 +1,7 @@
 import type { TrajectoryEvent } from '../../base/core/trajectory.ts'
 import type { CaptureContext } from './contract.ts'
 import { type Known, makeKnown } from './known.ts'
-import { openRoom, type Room } from './room.ts'
+import { makeRoom, type Room } from './room.ts'
 
 /** Whoever asks in an attempt: its conversations, and what they took. */
 export interface Seat {
@@ -22,8 +22,8 @@ export function makeSeat(name: string, context: CaptureContext): Seat {
     // The context is copied only for a seat with a renderer of its own: every attempt has seats.
     context: renderer === context.renderer ? context : { ...context, renderer },
     known: makeKnown(renderer),
-    tally: openTally(),
-    room: openRoom(context.limits),
+    tally: makeTally(),
+    room: makeRoom(context.limits),
   }
 }
 
@@ -40,7 +40,7 @@ export interface Tally {
   readonly draws: Map<string, number>
 }
 
-function openTally(): Tally {
+function makeTally(): Tally {
   return {
     sampled: 0,
     prompted: 0,

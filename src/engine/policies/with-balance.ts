@@ -115,7 +115,7 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
 
 /** Sends requests to the servers; one that a server which is away did not take goes to another that is there. */
 function makeRunner(members: readonly Member[], settings: Required<BalanceOptions>) {
-  const choose = openChoice(members, settings)
+  const choose = makeChoice(members, settings)
   const isUp = ({ restsUntil }: Member): boolean => restsUntil <= settings.clock.now()
 
   return async function run<T>(
@@ -157,7 +157,7 @@ function rest(member: Member, settings: Required<BalanceOptions>): void {
 }
 
 /** Picks the server of a request; sessions that were not seen for longest are forgotten first. */
-function openChoice(
+function makeChoice(
   members: readonly Member[],
   { slack, clock }: Required<BalanceOptions>,
 ): (session: string) => Member {

@@ -165,7 +165,7 @@ function argumentsIn(text: string): Readonly<Record<string, unknown>> {
 }
 
 /** Opens a reward as it is named on a command line, `NAME[:ITEM,…]`. */
-export function openReward(text: string, needs: RewardNeeds = {}): RewardFunction {
+export function makeReward(text: string, needs: RewardNeeds = {}): RewardFunction {
   const part = parsePartName(text)
   const known = new Map(Object.entries(builtInRewards))
   const factory = known.get(part.name)

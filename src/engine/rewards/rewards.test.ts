@@ -6,7 +6,7 @@ import type { RewardFunction, RewardInput } from '../../base/core/reward.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { f1Of } from './f1.ts'
 import { judge, readVerdict } from './judge.ts'
-import { openReward } from './registry.ts'
+import { makeReward } from './registry.ts'
 
 const signal = new AbortController().signal
 
@@ -30,7 +30,7 @@ function inputOf(answer: string, data: unknown = {}): RewardInput {
 }
 
 async function score(reward: RewardFunction | string, answer: string, data?: unknown) {
-  const run = typeof reward === 'string' ? openReward(reward) : reward
+  const run = typeof reward === 'string' ? makeReward(reward) : reward
   return await run(inputOf(answer, data), { signal })
 }
 
@@ -168,11 +168,11 @@ describe('names', () => {
     ['judge', /needs a speaker/],
     ['toString', /No reward called/],
   ])('%s is refused', (name, message) => {
-    expect(() => openReward(name)).toThrow(message)
+    expect(() => makeReward(name)).toThrow(message)
   })
 
   it('open a judge with the speaker they are given', async () => {
-    const reward = openReward('judge:scale=5', { speaker: speakerOf('Score: 5') })
+    const reward = makeReward('judge:scale=5', { speaker: speakerOf('Score: 5') })
     expect(await score(reward, 'x')).toBe(1)
   })
 })

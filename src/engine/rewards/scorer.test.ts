@@ -4,7 +4,7 @@ import type { TaskId, TrajectoryId } from '../../base/core/ids.ts'
 import type { RewardInput } from '../../base/core/reward.ts'
 import { plainTrajectory } from '../../base/core/trajectory.ts'
 import { random, seedOf } from '../../base/math/random.ts'
-import { openReward } from './registry.ts'
+import { makeReward } from './registry.ts'
 import { scorer } from './scorer.ts'
 import { assertion, type TrajectoryAssertion } from './trajectory.ts'
 
@@ -116,12 +116,12 @@ describe('assertion', () => {
     ['trajectory:tool-args-match,name=sell,args=pears=3+to=Ann,mode=exact', 1],
     ['trajectory:step-count,max=3', 1],
   ])('%s is opened by name', async (name, expected) => {
-    expect(await openReward(name)(input, call)).toBe(expected)
+    expect(await makeReward(name)(input, call)).toBe(expected)
   })
 
   it('says what a name lacks', () => {
-    expect(() => openReward('trajectory:tool-used')).toThrow('trajectory:tool-used needs name=…')
-    expect(() => openReward('trajectory:goal-success,goal=x')).toThrow('needs a speaker')
-    expect(() => openReward('trajectory:tool-use,name=x')).toThrow('it has no "tool-use"')
+    expect(() => makeReward('trajectory:tool-used')).toThrow('trajectory:tool-used needs name=…')
+    expect(() => makeReward('trajectory:goal-success,goal=x')).toThrow('needs a speaker')
+    expect(() => makeReward('trajectory:tool-use,name=x')).toThrow('it has no "tool-use"')
   })
 })

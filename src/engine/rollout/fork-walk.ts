@@ -6,7 +6,7 @@ import { idsTo, lengthTo, type Place, pathEnds } from '../../base/core/tree.ts'
 import type { Grown } from './branch.ts'
 import { worldSteps } from './condensing/recall.ts'
 import { forkCondensingState, lookedBefore } from './condensing/state.ts'
-import { openTokenBuffer } from './token-buffer.ts'
+import { makeTokenBuffer } from './token-buffer.ts'
 import { nothingUsed, type Walk } from './walk.ts'
 
 /** Another walk from where this one stands, in a world of its own. */
@@ -48,7 +48,7 @@ export function walkEarlier(walk: Walk, from: Grown, at: EarlierPlace): Walk {
       condensing: lookedBefore(forkCondensingState(walk.condensing, at.turn), at.turn),
     }),
     place,
-    tokens: openTokenBuffer(idsTo(tree, place)),
+    tokens: makeTokenBuffer(idsTo(tree, place)),
     images: imagesTo(tree, place),
     turns: turns.slice(0, at.turn),
     messages: messages.slice(0, begun.messages),

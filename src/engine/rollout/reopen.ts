@@ -23,7 +23,7 @@ import { copyWalk } from './fork-walk.ts'
 import { takeBegun } from './next-turn.ts'
 import { sharesOf } from './shares.ts'
 import { drawTogether } from './siblings.ts'
-import { openTokenBuffer } from './token-buffer.ts'
+import { makeTokenBuffer } from './token-buffer.ts'
 import { addTurn, emptyWalk, endOpening, extend, hear, note, type Walk } from './walk.ts'
 
 /** A trajectory that ended, and where it is taken up again. */
@@ -65,7 +65,7 @@ export function reopenWalk(context: RolloutContext, attempt: Attempt, parts: Reo
     ...walk,
     branch,
     place: there(place),
-    tokens: openTokenBuffer(idsTo(of.tree, place)),
+    tokens: makeTokenBuffer(idsTo(of.tree, place)),
     images: imagesTo(of.tree, place),
     messages: trajectory.messages.slice(0, begun.messages),
     shown: shownAt(trajectory, turn),

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openTokenBuffer } from './token-buffer.ts'
+import { makeTokenBuffer } from './token-buffer.ts'
 
 const plain = (ids: readonly number[]): number => crc32(new Uint8Array(Int32Array.from(ids).buffer))
 
@@ -10,7 +10,7 @@ describe('the digest of a path', () => {
     const growing = fc.array(fc.tuple(fc.array(fc.nat(200_000)), fc.boolean()))
     fc.assert(
       fc.property(growing, fc.nat(), (parts, cut) => {
-        const buffer = openTokenBuffer(new Int32Array(0))
+        const buffer = makeTokenBuffer(new Int32Array(0))
         const all: number[] = []
         for (const [ids, isAsked] of parts) {
           buffer.append(Int32Array.from(ids))

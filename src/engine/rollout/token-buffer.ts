@@ -13,7 +13,7 @@ export interface TokenBuffer {
 }
 
 /** Opens a buffer that begins with these tokens. */
-export function openTokenBuffer(ids: Int32Array): TokenBuffer {
+export function makeTokenBuffer(ids: Int32Array): TokenBuffer {
   return new GrowingTokens(ids)
 }
 

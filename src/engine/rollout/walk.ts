@@ -18,7 +18,7 @@ import { seedOf } from '../../base/math/random.ts'
 import type { Attempt, RolloutContext } from './attempt.ts'
 import { type CondensingState, makeCondensingState } from './condensing/state.ts'
 import type { NextTurn } from './next-turn.ts'
-import { openTokenBuffer, type TokenBuffer } from './token-buffer.ts'
+import { makeTokenBuffer, type TokenBuffer } from './token-buffer.ts'
 
 /** A walk as this file sees it: other files change it only through the functions below. */
 interface GrowingWalk {
@@ -124,7 +124,7 @@ export function emptyWalk(
     world: world ?? nowhere,
     branch: given.branch ?? '',
     place: root,
-    tokens: given.tokens ?? openTokenBuffer(new Int32Array(0)),
+    tokens: given.tokens ?? makeTokenBuffer(new Int32Array(0)),
     images: given.images ?? [],
     messages: [],
     shown: given.shown ?? [],

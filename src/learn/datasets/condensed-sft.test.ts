@@ -21,7 +21,7 @@ import { buildDataset, type Example } from './build.ts'
 import { condensedSftItem } from './condensed-sft.ts'
 import { runSftItems } from './run-sft.ts'
 import { readSplits } from './splits.ts'
-import { openTaughtSft } from './taught-sft.ts'
+import { makeTaughtSft } from './taught-sft.ts'
 
 const boundary = /(?<=\n\n)/
 
@@ -90,13 +90,13 @@ async function supportingNumbers({ data }: Task<PassageTask>): Promise<readonly 
   return data.supporting.map(title => order.indexOf(title) + 1)
 }
 
-describe('openTaughtSft', () => {
+describe('makeTaughtSft', () => {
   const condense = { condenser, above: 0.75, to: 0.5, trainSummaries: true }
   async function teach(turns: (numbers: readonly number[], answer: string) => readonly string[]) {
     const [task] = made(1)
     const answers = turns(await supportingNumbers(task!), task!.data.answer[0]!)
     const policy = scripted(answers, { encode: text => renderer.tokenizer.encode(text) })
-    const item = openTaughtSft({ policy, renderer, condense, concurrency: 2, seed: 1 })(task!)
+    const item = makeTaughtSft({ policy, renderer, condense, concurrency: 2, seed: 1 })(task!)
     return { built: await item.build({ signal }), policy, task: task! }
   }
 

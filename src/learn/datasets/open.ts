@@ -1,7 +1,7 @@
 import { parsePartName } from '../../base/core/names/part-name.ts'
 import { type LossReport, measureLoss, type Probe } from '../../engine/condensers/probe.ts'
 import { keywordSystemPrompt } from '../../engine/condensers/prompts.ts'
-import { byteModel, openModelOf, openRenderer } from '../../run/settings/model-source.ts'
+import { byteModel, findModelOf, openRenderer } from '../../run/settings/model-source.ts'
 import { openCondense } from '../../run/settings/open-condense.ts'
 import { openPolicy } from '../../run/settings/open-policy.ts'
 import { openSpeaker } from '../../run/settings/open-speaker.ts'
@@ -10,7 +10,7 @@ import { condensedSftItem } from './condensed-sft.ts'
 import { condenserPairItem } from './condenser-pairs.ts'
 import { runSftItems } from './run-sft.ts'
 import { checkSource, isRun, passageTexts, readPassageTasks, runTexts } from './sources.ts'
-import { openTaughtSft } from './taught-sft.ts'
+import { makeTaughtSft } from './taught-sft.ts'
 
 /** The sets that can be built. */
 export const datasetKinds = ['condensed-sft', 'condenser'] as const
@@ -75,12 +75,12 @@ async function openPairs(from: DatasetSource): Promise<OpenedItems> {
 async function openTaught(from: DatasetSource): Promise<OpenedItems> {
   const { source, seed, concurrency, least, model } = from
   const policy = await openPolicy(from.policy!, model === undefined ? {} : { model })
-  const renderer = await openRenderer(model ?? (await openModelOf(policy)))
+  const renderer = await openRenderer(model ?? (await findModelOf(policy)))
   const condense = await openCondense(from.condense, renderer)
   const some = least === undefined ? {} : { least }
   const teacher = { policy, renderer, condense, seed, concurrency, ...some }
   return {
-    items: map(readPassageTasks(source, seed), openTaughtSft(teacher)),
+    items: map(readPassageTasks(source, seed), makeTaughtSft(teacher)),
     async [Symbol.asyncDispose]() {
       await condense[Symbol.asyncDispose]()
       await policy[Symbol.asyncDispose]()

@@ -50,7 +50,7 @@ interface Teaching extends Required<Pick<TeacherOptions, 'temperatures' | 'least
  * Conversations that a policy leads itself. It is told privately what supports the answer, and to
  * recall it; what it was told is not in the row.
  */
-export function openTaughtSft(options: TeacherOptions): (task: Task<PassageTask>) => DatasetItem {
+export function makeTaughtSft(options: TeacherOptions): (task: Task<PassageTask>) => DatasetItem {
   const { temperatures = [0.4, 0.7], least = 0.5, seed } = options
   const teaching: Teaching = { temperatures, least, seed, context: contextOf(options) }
   return task => ({

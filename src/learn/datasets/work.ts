@@ -52,7 +52,7 @@ export async function openWork(
   const lines = appenderTo(path)
   if (!entries) await lines.append(`${head}\n`)
   const file = await openPlain(path, 'read')
-  const tally = openTally(entries ?? [])
+  const tally = makeTally(entries ?? [])
   return {
     resumed: entries?.length ?? 0,
     get done() {
@@ -95,7 +95,7 @@ export async function openWork(
   }
 }
 
-function openTally(known: readonly { readonly entry: Entry; readonly place: LinePlace }[]) {
+function makeTally(known: readonly { readonly entry: Entry; readonly place: LinePlace }[]) {
   const places = new Map<string, LinePlace>()
   const reasons = new Map<string, number>()
   const refused: string[] = []
@@ -149,7 +149,7 @@ function checkHead(path: string, line: string, head: string): void {
 async function writeRejected(
   path: string,
   file: FileHandle,
-  { refused, places }: ReturnType<typeof openTally>,
+  { refused, places }: ReturnType<typeof makeTally>,
 ): Promise<void> {
   if (refused.length === 0) return
   const target = await open(path, 'w')

@@ -2,7 +2,7 @@ import { describeCause } from '../../base/core/failure.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import { openRollParts } from '../../run/run/open-parts.ts'
 import { needed } from '../../run/settings/open-named.ts'
-import { openStored } from '../learn/steps/stored.ts'
+import { readStored } from '../learn/steps/stored.ts'
 import { checkLearning } from '../learn/train.ts'
 import { trainOptionsOf } from '../learn/train-options.ts'
 import { armSettings, type ExperimentDesign } from './design.ts'
@@ -21,7 +21,7 @@ export async function checkArms(
       const options = { ...trainOptionsOf(values), signal }
       await checkLearning(options)
       await using opened = await openRollParts(environment, values.tasks, options)
-      if (values.from !== undefined) await openStored(values.from, opened.parts, () => false)
+      if (values.from !== undefined) await readStored(values.from, opened.parts, () => false)
     } catch (cause) {
       signal.throwIfAborted()
       throw new SettingError(`arm ${arm.name}: ${describeCause(cause)}`, { cause })

@@ -11,7 +11,7 @@ import { runCellInThread } from './cell-in-thread.ts'
 import { checkArms } from './check-arms.ts'
 import type { ExperimentDesign } from './design.ts'
 import { experimentPage } from './page.ts'
-import { type ExperimentPlan, openPlan, type PlannedArm, readPlan } from './plan.ts'
+import { type ExperimentPlan, type PlannedArm, planExperiment, readPlan } from './plan.ts'
 import { type ExperimentResult, experimentResult } from './result.ts'
 import type { CellOptions } from './run-cell.ts'
 import { experimentTable } from './table.ts'
@@ -65,7 +65,7 @@ export async function experiment(
   const { out, signal, freshness, moreSeeds = 0, tell = () => {} } = options
   await checkArms(design, { signal })
   const wasSeen = existsSync(join(out, 'experiment.json'))
-  const plan = await openPlan(design, out, { freshness, moreSeeds, wasSeen })
+  const plan = await planExperiment(design, out, { freshness, moreSeeds, wasSeen })
   await using _lock = await lockFile(join(out, 'experiment.lock'))
   const { finished, failures } = await runCells(plan, { ...options, tell })
   const result = experimentResult(plan, finished)

@@ -46,7 +46,7 @@ export interface PlanOptions {
 const planFile = (folder: string): string => join(folder, 'plan.json')
 
 /** Makes the plan of an experiment, or goes on with the one in its folder, and writes it. */
-export async function openPlan(
+export async function planExperiment(
   design: ExperimentDesign,
   folder: string,
   options: PlanOptions,

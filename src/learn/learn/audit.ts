@@ -73,7 +73,7 @@ export async function auditRun(
     )
   }
   const tolerance = options.tolerance ?? policy.inside?.tolerance ?? 0.05
-  const tally = openTally(tolerance)
+  const tally = makeTally(tolerance)
   await eachScorer(run, policy, {
     signal,
     async use(scorer, isFirst) {
@@ -100,7 +100,7 @@ export async function auditRows(
   scorers: readonly Scorer[],
   { tolerance }: { readonly tolerance: number },
 ): Promise<Audit> {
-  const tally = openTally(tolerance)
+  const tally = makeTally(tolerance)
   for (const audited of rows) {
     tally.count(audited.row)
     for (const scorer of scorers) await tally.check(audited, scorer)
@@ -163,7 +163,7 @@ const kept = 10
 
 const noVersion = 'no weights of their version at hand'
 
-function openTally(tolerance: number) {
+function makeTally(tolerance: number) {
   const sums = { rows: 0, tokens: 0, checked: 0, wrong: 0, total: 0, largest: 0 }
   const unchecked = new Map<string, number>()
   const worst: WrongToken[] = []

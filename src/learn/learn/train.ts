@@ -20,7 +20,7 @@ import { openNamed } from '../../run/settings/open-named.ts'
 import { isInsideUri } from '../../run/settings/open-policy.ts'
 import { defaults, withoutUndefined } from '../../run/settings/settings.ts'
 import { openRunReader } from '../../run/store/store.ts'
-import { environmentsOf, openSampler } from '../../run/tasks/mixed-tasks.ts'
+import { environmentsOf, makeSampler } from '../../run/tasks/mixed-tasks.ts'
 import { checkTaskSampler, type TaskSamplingReport } from '../../run/tasks/sample-tasks.ts'
 import type { TaskSource } from '../../run/tasks/tasks.ts'
 import type { ObserverNotes } from '../../run/watch/observe.ts'
@@ -261,7 +261,7 @@ export async function trainParts<Data>(
   const { steps, feed, stored, ...tasksOf } = await learnedFrom(tasks, parts, options)
   const from = options.resumes && options.out ? await readState(options.out) : undefined
   const plan: TrainingPlan<Data> = {
-    tasks: openSampler(
+    tasks: makeSampler(
       options.sampleTasks ?? defaults.sampleTasks,
       { tasks: tasksOf.train, ...withoutUndefined({ mixed: environment.mixed }) },
       seed,

@@ -43,7 +43,7 @@ export async function draw(
   { signal }: Call,
 ): Promise<Drawn> {
   signal.throwIfAborted()
-  const watcher = openWatcher(request, model)
+  const watcher = makeWatcher(request, model)
   const { prompt, maxTokens, sampling, stopIds, seed, session, topLogprobs = 0 } = request
   const drawn = await model.sample(
     {
@@ -99,7 +99,7 @@ interface Watcher {
 }
 
 /** Watches tokens as they are drawn; undefined if the request has nothing to watch for. */
-function openWatcher(request: DrawRequest, model: EmbeddedModel): Watcher | undefined {
+function makeWatcher(request: DrawRequest, model: EmbeddedModel): Watcher | undefined {
   const { watch, onToken, stopStrings, maxTokens } = request
   if (!watch && !onToken && stopStrings.length === 0) return undefined
   const controller = new AbortController()

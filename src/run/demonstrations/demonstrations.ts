@@ -136,14 +136,14 @@ export async function openDemonstrations(
       readDemonstrations(named, { environment, tasks, successAt }),
     )
   }
-  const show = await openShow(named)
+  const show = await readShow(named)
   const wanted = !environment ? '--environment NAME to show it in' : '--tasks FILE to demonstrate'
   if (!environment || tasks.length === 0) throw new SettingError(`${named} needs ${wanted}`)
   return await demonstrate(environment, tasks, { show, turns: 32, signal })
 }
 
 /** Opens `./file.ts#export`, a function that shows each turn. */
-export async function openShow(named: string): Promise<Show> {
+export async function readShow(named: string): Promise<Show> {
   const show = await loadUserPart(named)
   if (typeof show === 'function') return show as Show
   throw new SettingError(`${named} is not a function`)

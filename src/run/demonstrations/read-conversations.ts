@@ -26,7 +26,7 @@ export async function readConversations(
   offering: Offering,
 ): Promise<readonly Conversation[]> {
   const found: Conversation[] = []
-  const toolsOf = openTools(offering)
+  const toolsOf = makeTools(offering)
   let number = 0
   const input = createReadStream(path)
   for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
@@ -114,7 +114,7 @@ function isObject(text: string): boolean {
 const lanes = makeLanes({ policy: 1, tools: 16, environment: 1, reward: 1 })
 
 /** The tools of a line's task if it names one; otherwise those of the environment's first task. */
-function openTools({ environment, tasks }: Offering) {
+function makeTools({ environment, tasks }: Offering) {
   const byId = new Map(tasks.map(task => [String(task.id), task]))
   const known = new Map<string, readonly ToolDefinition[]>()
   return async (record: Fields): Promise<readonly ToolDefinition[]> => {

@@ -22,7 +22,7 @@ import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import { groupRows } from '../rows/row-record.ts'
 import { rollIntoRun } from '../run/open-run-folder.ts'
 import { type RollParts, rollGroups } from '../run/roll-groups.ts'
-import { openStrategy } from '../settings/open-strategy.ts'
+import { readStrategy } from '../settings/open-strategy.ts'
 import { formatNamed, formats } from '../sinks/formats/registry.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { parquetRows } from '../tasks/parquet-rows.ts'
@@ -223,7 +223,7 @@ describe('export of a run', () => {
   })
 
   it('leaves no file where a format refuses the run', async () => {
-    const { strategy, environment } = await openStrategy(
+    const { strategy, environment } = await readStrategy(
       { strategy: 'tree', branch: 'fixed', leaves: 3, stepHistory: 1, topLogprobs: 0 },
       { environment: calculator(), renderer },
     )
@@ -291,7 +291,7 @@ describe('[T5] what trainers train of a rolled run', () => {
   ] as const)(
     'strategy %s %s: every token once, with the credit of the run',
     async (name, branch) => {
-      const opened = await openStrategy(
+      const opened = await readStrategy(
         { strategy: name, branch, leaves: 4, stepHistory: 2, topLogprobs: 0 },
         { environment: calculator(), renderer },
       )

@@ -83,7 +83,7 @@ export function openBudget(limits: BudgetLimits, options: BudgetOptions = {}): B
       'a budget of money needs a price: budget.price = { prompt, sampled } per million',
     )
   }
-  const account = openAccount(limits, options.spent)
+  const account = makeAccount(limits, options.spent)
   const stop = new AbortController()
   const started = clock()
   const end = (kind: SpentKind): RunStoppedError => {
@@ -269,7 +269,7 @@ function affordable({ price }: BudgetLimits, money: number, prompt: number): num
   return price.sampled === 0 ? Number.POSITIVE_INFINITY : Math.floor((left / price.sampled) * 1e6)
 }
 
-type Account = ReturnType<typeof openAccount>
+type Account = ReturnType<typeof makeAccount>
 
 /** A request for a reservation. */
 interface Asking<T extends Amounts> {
@@ -279,7 +279,7 @@ interface Asking<T extends Amounts> {
 }
 
 /** Tracks what is spent and what is reserved. Reserved amounts are never granted twice. */
-function openAccount(limits: BudgetLimits, before?: Spent) {
+function makeAccount(limits: BudgetLimits, before?: Spent) {
   const spent = { tokens: 0, trajectories: 0, money: 0, ...before }
   const reserved = { tokens: 0, trajectories: 0, money: 0, holders: 0 }
   const { tokens = Number.POSITIVE_INFINITY, money = Number.POSITIVE_INFINITY } = limits

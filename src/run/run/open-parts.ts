@@ -12,21 +12,21 @@ import { openFilter } from '../../engine/filters/registry.ts'
 import { withBasisWatch } from '../../engine/policies/with-basis-watch.ts'
 import type { Retry } from '../../engine/policies/with-retries.ts'
 import type { CondenseSettings } from '../../engine/rollout/attempt.ts'
-import { openGuard } from '../../engine/rollout/guards/registry.ts'
+import { makeGuard } from '../../engine/rollout/guards/registry.ts'
 import { type Estimate, makeEstimate } from '../../engine/weigh/estimate.ts'
 import { shapedEstimate } from '../../engine/weigh/shape.ts'
 import { openShots } from '../demonstrations/shots.ts'
 import { checkOutputFile, refuseForeign } from '../exchange/output-file.ts'
 import { greetServers } from '../settings/greet.ts'
-import { openModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
+import { findModelOf, openRenderer, rendererSettings } from '../settings/model-source.ts'
 import { openEnvironmentNamed } from '../settings/open-environment.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { openPrompted } from '../settings/open-prompt.ts'
-import { openStrategy } from '../settings/open-strategy.ts'
+import { readStrategy } from '../settings/open-strategy.ts'
 import { defaults, withoutUndefined } from '../settings/settings.ts'
 import { isUserPart, loadUserPart } from '../settings/user-part.ts'
-import { openImages } from '../store/images/open-images.ts'
+import { imageSettings } from '../store/images/open-images.ts'
 import { readManifest } from '../store/run-folder.ts'
 import { checkTaskSource, makesNone, type TaskSource } from '../tasks/tasks.ts'
 import { makeSignals, type Signals } from '../watch/signals.ts'
@@ -35,7 +35,7 @@ import { checkRolling } from './check-options.ts'
 import { closeEnvironment } from './close-environment.ts'
 import { limitsFor } from './limits-for.ts'
 import { openRewards } from './open-rewards.ts'
-import { makeScorers, openShaping, type ShapingNames } from './open-scorers.ts'
+import { makeScorers, makeShaping, type ShapingNames } from './open-scorers.ts'
 import { openSeats } from './open-seats.ts'
 import type { RollParts } from './roll-groups.ts'
 import type { AttemptOptions, GroupOptions, RollOptions } from './roll-options.ts'
@@ -91,7 +91,7 @@ export async function openRollParts<Data>(
     const seating = { environment: plain.environment, policy, renderer, seed, out }
     const { seats, ...opened } = await openSeats(options.seats, seating)
     closing.unshift(() => opened[Symbol.asyncDispose]())
-    const rolling = await openStrategy(options, {
+    const rolling = await readStrategy(options, {
       environment: plain.environment,
       reward,
       renderer,
@@ -103,7 +103,7 @@ export async function openRollParts<Data>(
       ...same,
       ...plain,
       ...sampling,
-      images: openImages(options),
+      images: imageSettings(options),
       ...(scorers && { scorers }),
       ...(rolling as typeof rolling & { readonly environment: Environment<Data> }),
       policy,
@@ -187,7 +187,7 @@ export async function openPlainParts<Data>(
   const { heldOut, split } = options
   await checkTasks({ tasks, 'held-out': heldOut as TaskSource<Data> }, environment, split)
   const named = await openEstimateNamed(options.advantage ?? defaults.advantage)
-  const estimate = shapedEstimate(named, await openShaping(options))
+  const estimate = shapedEstimate(named, await makeShaping(options))
   for (const { to, out } of options.sinks ?? []) {
     const { formatNamed } = await import('../sinks/formats/registry.ts')
     await openNamed(`--sinks ${to}`, () => formatNamed(to))
@@ -258,7 +258,7 @@ async function makeGuards(given: readonly (string | Guard)[]): Promise<readonly 
   const opened: Guard[] = []
   for (const each of given) {
     const isNamed = typeof each === 'string'
-    opened.push(isNamed ? await openNamed(`--guard ${each}`, () => openGuard(each)) : each)
+    opened.push(isNamed ? await openNamed(`--guard ${each}`, () => makeGuard(each)) : each)
   }
   return opened
 }
@@ -330,7 +330,7 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
       : undefined
   const opened = typeof model === 'object' ? model : named
   if (typeof given === 'object' && 'sample' in given) {
-    const renderer = opened ?? (await openRenderer(await openModelOf(given), rendering))
+    const renderer = opened ?? (await openRenderer(await findModelOf(given), rendering))
     return { policy: given, renderer, isOwn: false, isAsked }
   }
   const { signals } = halting
@@ -367,7 +367,7 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
     return { ...own, renderer, policy: watchBasis(policy, halting) }
   }
   if (opened) return settled(opened)
-  const served = await openModelOf(policy)
+  const served = await findModelOf(policy)
   const place = `the model that --policy ${uris.join(' ')} serves`
   const renderer = await openNamed(place, () => openRenderer(served, rendering))
   return settled(renderer)

@@ -2,7 +2,7 @@ import type { Environment } from '../../base/core/environment.ts'
 import { parsePartName } from '../../base/core/names/part-name.ts'
 import { SettingError } from '../../base/core/names/setting-error.ts'
 import type { RewardPart } from '../../base/core/reward.ts'
-import { openReward } from '../../engine/rewards/registry.ts'
+import { makeReward } from '../../engine/rewards/registry.ts'
 import { isScorer, scorer } from '../../engine/rewards/scorer.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openSpeaker } from '../settings/open-speaker.ts'
@@ -23,7 +23,7 @@ export async function openRewards(
   for (const name of names) {
     const part = isUserPart(name)
       ? await loadUserPart(name)
-      : await openNamed(`--reward ${name}`, () => openReward(name, needs))
+      : await openNamed(`--reward ${name}`, () => makeReward(name, needs))
     parts[rewardLabel(name, parts)] = toRewardPart(name, part)
   }
   return parts

@@ -25,7 +25,7 @@ export type ShapingNames = Pick<
 >
 
 /** Shaping of rewards and advantages as options name it, checked. */
-export async function openShaping(options: ShapingNames): Promise<Shaping> {
+export async function makeShaping(options: ShapingNames): Promise<Shaping> {
   const { overlong, distill, voidTurns, klPenalty, klIn, reference, teacher } = options
   const { importance = [], proximal } = options
   await openNamed(`--importance ${importance.join(' ')}`, async () =>

@@ -12,7 +12,7 @@ import {
   speakingPolicy,
 } from '../../engine/policies/speaking-policy.ts'
 import type { Seating, SeatPlayer } from '../../engine/rollout/attempt.ts'
-import { openModelOf, openRenderer } from '../settings/model-source.ts'
+import { findModelOf, openRenderer } from '../settings/model-source.ts'
 import { openNamed } from '../settings/open-named.ts'
 import { openPolicy } from '../settings/open-policy.ts'
 import { readSpeaker } from '../settings/open-speaker.ts'
@@ -129,7 +129,7 @@ async function makePlayer(
 /** A player without token ids uses the run's renderer; one with ids needs its own model's. */
 async function withRenderer(policy: Policy, { renderer }: SeatOptions): Promise<SeatPlayer> {
   if (!policy.capabilities.ids) return { policy, renderer }
-  const model = policy.describe ? await openModelOf(policy) : undefined
+  const model = policy.describe ? await findModelOf(policy) : undefined
   return { policy, renderer: model === undefined ? renderer : await openRenderer(model) }
 }
 

@@ -30,7 +30,7 @@ export interface Quota {
 }
 
 /** Opens the quota of a run. */
-export function openQuota(options: QuotaOptions): Quota {
+export function makeQuota(options: QuotaOptions): Quota {
   const { keep, overSample = 1, refill = 2, before = { kept: 0, begun: 0 } } = options
   let { kept, begun } = before
   let sampled = 0

@@ -36,7 +36,7 @@ import { type Budget, openBudget, type Spent } from './budget.ts'
 import type { Elsewhere } from './elsewhere.ts'
 import type { MemberOptions } from './member.ts'
 import { type Job, openPipeline, type Pipeline, type PipelineOptions, seatsOf } from './pipeline.ts'
-import { openQuota, type QuotaOptions } from './quota.ts'
+import { makeQuota, type QuotaOptions } from './quota.ts'
 import type { RollOptions } from './roll-options.ts'
 
 /** The options that stay what they are when a run is opened. */
@@ -115,7 +115,7 @@ export async function* rollGroups<Data>(
   refuseBatch(parts.estimate, 'rolling alone')
   using budget = openBudget(parts.budget ?? {}, parts.spent && { spent: parts.spent })
   await using pipeline = openRollPipeline(withBudget(parts, budget))
-  const quota = openQuota(parts)
+  const quota = makeQuota(parts)
   const { group = defaults.group, finished, leaves = 1, listen } = parts
   const most = (): number =>
     rolloutsOf(parts) + Math.max(rolloutsOf(parts), parts.elsewhere?.room ?? 0)

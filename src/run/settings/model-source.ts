@@ -71,7 +71,7 @@ export function rendererSettings(
 }
 
 /** The model that a policy's server says it serves; without a server, the byte model of this package. */
-export async function openModelOf(
+export async function findModelOf(
   policy: Policy,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<string> {

@@ -2,7 +2,7 @@ import { absences } from '../../base/core/process/absences.ts'
 import type { Speaker } from '../../base/core/speaker.ts'
 import { chatSpeaker, speakerOf } from '../../engine/policies/speaker.ts'
 import { awayReason } from '../../engine/policies/transport/server-error.ts'
-import { openModelOf, openRenderer } from './model-source.ts'
+import { findModelOf, openRenderer } from './model-source.ts'
 import { openPolicy, policyScheme } from './open-policy.ts'
 
 /** The policy that a name means, and what it is asked with: the key, and after the `#` of a server its model. */
@@ -27,7 +27,7 @@ export async function openSpeaker(text: string): Promise<Speaker> {
   const { rest, scheme } = policyScheme(uri)
   if (scheme?.onlyChats) return waitingFor(chatSpeaker(rest, options))
   const policy = await openPolicy(uri, { ...options, absences })
-  return speakerOf(await openRenderer(await openModelOf(policy)), policy)
+  return speakerOf(await openRenderer(await findModelOf(policy)), policy)
 }
 
 /** A speaker whose server, while it is away, is waited for by the run. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { openByteRenderer } from '../../../test/rolling.ts'
 import { calculator } from '../../engine/environments/built-in/calculator.ts'
-import { openStrategy, type StrategyOptions } from './open-strategy.ts'
+import { readStrategy, type StrategyOptions } from './open-strategy.ts'
 
 const parts = { environment: calculator(), renderer: await openByteRenderer() }
 
@@ -9,7 +9,7 @@ it.each(['chian', 'forest', 'toString'])(
   'no strategy is called %s, and none is rolled for it',
   async name => {
     const options = { strategy: name } as unknown as StrategyOptions
-    await expect(openStrategy(options, parts)).rejects.toThrow(
+    await expect(readStrategy(options, parts)).rejects.toThrow(
       `--strategy: "${name}" is not possible (expected chain|tree|step)`,
     )
   },

@@ -37,7 +37,7 @@ export interface StrategyOptions {
 }
 
 /** The strategy that options name: `chain`, `tree` with its branch policy, or `step`; or the user's own. */
-export async function openStrategy(
+export async function readStrategy(
   options: StrategyOptions,
   { environment, renderer, reward }: StrategyParts,
 ): Promise<OpenedStrategy> {

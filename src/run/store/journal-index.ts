@@ -87,7 +87,7 @@ export async function readContents(
   const contents = { trees: new Map(), records: new Map(), sampled: 0 }
   const parts = await readParts(paths)
   for (const part of parts) addPart(contents, part)
-  const notes = openNotes(paths, parts.at(-1)?.to ?? 0, least)
+  const notes = makeNotes(paths, parts.at(-1)?.to ?? 0, least)
   for await (const { frame, place } of readJournal(paths.journal, notes.end)) {
     notes.add(frame, place)
     await notes.writeFull(part => addPart(contents, part))
@@ -120,13 +120,13 @@ export async function continueNotes(
   least = worthNoting,
 ): Promise<IndexNotes | undefined> {
   const end = (await readParts(paths)).at(-1)?.to ?? 0
-  return Math.max(end, journalMagic.length) >= size ? openNotes(paths, end, least) : undefined
+  return Math.max(end, journalMagic.length) >= size ? makeNotes(paths, end, least) : undefined
 }
 
 /** Most trees and groups in memory before they are written; encoding more at once would hold the event loop. */
 const fullNotes = 1024
 
-function openNotes(paths: JournalPaths, start: number, least: number): IndexNotes {
+function makeNotes(paths: JournalPaths, start: number, least: number): IndexNotes {
   let from = start
   let end = start
   let last = start

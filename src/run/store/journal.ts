@@ -43,7 +43,7 @@ export async function openJournal(
   { syncEvery = 1 }: JournalOptions = {},
 ): Promise<Journal> {
   const { handle, end } = await openToAppend(path)
-  const tail = openTail(handle, end)
+  const tail = makeTail(handle, end)
   // One batch is written at a time, so that they can share it.
   const buffer = makeFrameBuffer()
   let isDirty = false
@@ -120,7 +120,7 @@ export async function openJournal(
 }
 
 /** The end of a journal: what is written there is in the file whole or not at all. */
-function openTail(handle: FileHandle, start: number) {
+function makeTail(handle: FileHandle, start: number) {
   let end = start
   /** Whether a part of a frame may lie behind the last whole one. */
   let isTorn = false

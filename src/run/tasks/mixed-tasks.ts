@@ -35,7 +35,7 @@ export function byTurns<Data>(tasks: readonly Task<Data>[]): readonly Task<Data>
  * Opens the sampler of a run. Where it has several environments, each has a sampler of its own, and they come by
  * turns as their weights say, however many tasks each of them has.
  */
-export function openSampler<Data>(
+export function makeSampler<Data>(
   method: string,
   { tasks, mixed }: { readonly tasks: readonly Task<Data>[]; readonly mixed?: readonly MixedIn[] },
   seed: number,

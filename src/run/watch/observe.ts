@@ -94,7 +94,7 @@ export async function openObservers(
       add(observer)
       notes.spans = counts
     }
-    const notifier = await openNotices(settings, run, tell)
+    const notifier = await makeNotices(settings, run, tell)
     if (notifier) {
       add({ listen: notifier.listen, closes: notifier })
       notes.notices = notifier.counts
@@ -174,20 +174,20 @@ function exporterOf(url: string, run: string) {
   return { url, headers, resource }
 }
 
-async function openNotices(
+async function makeNotices(
   { notify = defaults.notify }: ObserverSettings,
   run: string,
   tell: (line: string) => void,
 ) {
   if (notify.length === 0) return undefined
   const { makeChannel: openChannel } = await import('./notify/channels.ts')
-  const { openNotifier } = await import('./notify/notifier.ts')
+  const { makeNotifier } = await import('./notify/notifier.ts')
   const channels = await Promise.all(
     notify.map(each => openNamed(undefined, () => openChannel(each, process.env))),
   )
   for (const secret of channels.flatMap(channel => channel.secrets)) keepSecret(secret)
   keepSecretVariables(process.env)
-  return openNotifier({ run, channels, redact: withoutLikelySecrets, tell })
+  return makeNotifier({ run, channels, redact: withoutLikelySecrets, tell })
 }
 
 function makeNotes(run: string) {

@@ -70,7 +70,7 @@ async function openTau(read: Options, services: TauServices): Promise<Environmen
   }
   const environment: Environment<TauTaskData> = tauEnvironment({
     domain,
-    user: await openUser(domain, read, services),
+    user: await makeUser(domain, read, services),
     agent: read.agent,
     fixed: read.fixed,
     toolInstruction: read.instruction,
@@ -81,7 +81,7 @@ async function openTau(read: Options, services: TauServices): Promise<Environmen
   return environment as Environment
 }
 
-async function openUser(
+async function makeUser(
   domain: TauDomain,
   { user, speaker, script, retries, temperature, fixed }: Options,
   services: TauServices,

@@ -136,7 +136,7 @@ export class Tau2Domain {
     this.logsReads = domain === 'banking_knowledge'
     this.knowledge = this.logsReads ? loadKnowledgeBase(this.checkout) : undefined
     this.agent = this.#openAgent(read)
-    this.user = this.#openUser(read)
+    this.user = this.#makeUser(read)
     this.environment = this.#openEnvironment()
     this.syncs = this.#layout.environment !== undefined
     for (const kit of this.user ? [this.agent, this.user] : [this.agent]) this.image(kit)
@@ -170,7 +170,7 @@ export class Tau2Domain {
     return call(this.#class('tools', tools), [loaded]) as Instance
   }
 
-  #openUser(read: (path: string) => string): Instance | null {
+  #makeUser(read: (path: string) => string): Instance | null {
     const { folder, user } = this.#layout
     if (user === undefined) return null
     const shared = this.agent.fields.get('db') as Instance

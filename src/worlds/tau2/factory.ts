@@ -60,7 +60,7 @@ async function openTau2(read: Options, services: TauServices): Promise<Environme
   requireJudge(domain, read, judge)
   const environment = tau2Environment({
     domain,
-    user: await openUser(read, services),
+    user: await makeUser(read, services),
     agent,
     evaluation,
     limits: { maxSteps: read.steps, maxErrors: read.errors },
@@ -106,7 +106,7 @@ async function makeJudge(
   }
 }
 
-async function openUser(
+async function makeUser(
   { user, agent, speaker, script, temperature, retries }: Options,
   services: TauServices,
 ): Promise<Tau2User> {

@@ -42,7 +42,7 @@ export function readGgufHeader(path: string): GgufHeader {
   const file = openSync(path, 'r')
   try {
     const { size } = fstatSync(file)
-    return readHeader(openReader(path, file, size), path, size)
+    return readHeader(makeReader(path, file, size), path, size)
   } finally {
     closeSync(file)
   }
@@ -89,7 +89,7 @@ function readTensor(reader: Reader, path: string) {
   return { name, shape: sides.reverse(), type: reader.u32(), offset: reader.u64() }
 }
 
-type Reader = ReturnType<typeof openReader>
+type Reader = ReturnType<typeof makeReader>
 
 /** Types of values, by their number in the format; 9 is a list. */
 const widths = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8] as const
@@ -97,7 +97,7 @@ const textType = 8
 const listType = 9
 
 /** Reads a file from its beginning, a window at a time. */
-function openReader(path: string, file: number, size: number) {
+function makeReader(path: string, file: number, size: number) {
   let window = Buffer.alloc(0)
   /** Where the window begins in the file, and where reading is in the window. */
   let start = 0

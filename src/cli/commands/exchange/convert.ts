@@ -7,7 +7,7 @@ import { refuseOtherTokens } from '../../../run/exchange/same-tokens.ts'
 import { scoredBy } from '../../../run/run/attach-scores.ts'
 import { openEstimateNamed } from '../../../run/run/open-parts.ts'
 import { cannotScore, openScorer } from '../../../run/run/open-scorers.ts'
-import { openModelOf, openRenderer, rendererSettings } from '../../../run/settings/model-source.ts'
+import { findModelOf, openRenderer, rendererSettings } from '../../../run/settings/model-source.ts'
 import { isInsideUri, openPolicy } from '../../../run/settings/open-policy.ts'
 import type { Settings } from '../../../run/settings/settings.ts'
 import { claimRunFolder } from '../../../run/store/run-folder.ts'
@@ -122,8 +122,8 @@ function convertedLines(
 }
 
 async function servedModel({ policy: uri }: Settings, opened?: Policy): Promise<string> {
-  if (opened) return await openModelOf(opened)
+  if (opened) return await findModelOf(opened)
   if (uri === undefined) throw new MisuseError('the run names no model: name it with --model')
   await using policy = await openPolicy(uri)
-  return await openModelOf(policy)
+  return await findModelOf(policy)
 }

@@ -20,7 +20,7 @@ import {
   textsIn,
   toFields,
 } from './fields.ts'
-import { openTurns, type Turns } from './merge-turns.ts'
+import { makeTurns, type Turns } from './merge-turns.ts'
 import { argumentsText, chosenTool, jsonSchemaFormat, readName, readTool } from './tools.ts'
 
 /** Fields by which a server would hold or change the conversation itself, or bring tools of its own. */
@@ -67,7 +67,7 @@ export function readAnthropicPrompt(given: unknown, options: ReadOptions): Asked
 }
 
 function readMessages(body: Fields, options: ReadOptions): ChatRequest['messages'] {
-  const turns = openTurns()
+  const turns = makeTurns()
   if (body.system !== undefined && body.system !== null) {
     const content = readContent(body.system, 'system', options)
     if (content !== '') turns.add({ role: 'system', content })

@@ -22,7 +22,7 @@ import {
   toFields,
 } from './fields.ts'
 import { plainSchema } from './google-schema.ts'
-import { openTurns, type Turns } from './merge-turns.ts'
+import { makeTurns, type Turns } from './merge-turns.ts'
 import { argumentsText, chosenTool, jsonSchemaFormat, readName, readTool } from './tools.ts'
 
 /** What every content is read with. */
@@ -84,7 +84,7 @@ function camelFields(fields: Fields): Fields {
 }
 
 function readContents(body: Fields, options: ReadOptions): ChatRequest['messages'] {
-  const reading: Reading = { turns: openTurns(), options, open: [], unnamed: 0 }
+  const reading: Reading = { turns: makeTurns(), options, open: [], unnamed: 0 }
   const instruction = body.systemInstruction
   if (instruction !== undefined && instruction !== null) {
     const at = 'systemInstruction'

@@ -20,7 +20,7 @@ interface Open {
 }
 
 /** Begins a conversation. */
-export function openTurns(): Turns {
+export function makeTurns(): Turns {
   const messages: Message[] = []
   let open: Open | undefined
 

@@ -53,7 +53,7 @@ export function desk(options: DeskOptions = {}): Environment<DeskTask> {
     open({ data }) {
       const told = rules === 'told' ? [{ role: 'system', content: rulesText } as const] : []
       const opening = [...told, { role: 'user', content: data.requests[0]!.words } as const]
-      return { opening, ...behaviourOf(data, openState(data)) }
+      return { opening, ...behaviourOf(data, makeState(data)) }
     },
     reward: {
       right: ({ task: { data }, report }) =>
@@ -76,7 +76,7 @@ interface DeskState {
   patience: number
 }
 
-function openState({ orders }: DeskTask): DeskState {
+function makeState({ orders }: DeskTask): DeskState {
   const database = new Map(orders.map(order => [order.id, order]))
   return {
     orders: database,

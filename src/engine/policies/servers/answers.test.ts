@@ -10,7 +10,7 @@ import { ServerError } from '../transport/server-error.ts'
 import { readChatAnswer } from './chat-answer.ts'
 import { makeLlamaStream, readLlamaAnswer } from './llama-cpp-answer.ts'
 import { makeGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
-import { openChoice, readChoices, readPromptLogprobs } from './vllm-answer.ts'
+import { makeChoice, readChoices, readPromptLogprobs } from './vllm-answer.ts'
 
 const where = 'POST http://server/path'
 const prompt = Int32Array.of(1, 2)
@@ -32,7 +32,7 @@ const readers: Readonly<Record<string, readonly [unknown, (answer: unknown) => u
   'vllm stream': [
     vllm,
     answer => {
-      const choice = openChoice(asked)
+      const choice = makeChoice(asked)
       choice.takeEvent(JSON.stringify(answer))
       return choice.finish()
     },

@@ -44,7 +44,7 @@ export function readChoices(answer: unknown, asked: VllmAsked): readonly VllmCho
   const fields = asObject(answer, where, 'the answer')
   const choices = asArray(fields.choices, where, 'choices').map((value, place) => {
     const choice = asObject(value, where, `choices[${place}]`)
-    const buffer = openChoice(asked)
+    const buffer = makeChoice(asked)
     buffer.take(choice)
     return { index: choice.index, read: buffer.finish() }
   })
@@ -77,7 +77,7 @@ export interface OpenChoice {
 }
 
 /** Opens a choice: pieces of a stream carry only what is new. */
-export function openChoice(asked: VllmAsked): OpenChoice {
+export function makeChoice(asked: VllmAsked): OpenChoice {
   const { where, width } = asked
   const buffer = new TokenBuffer()
   const candidates: Candidate[][] = []

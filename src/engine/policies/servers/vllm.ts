@@ -31,7 +31,7 @@ import { withSession } from './session-key.ts'
 import {
   cachedTokens,
   checkCount,
-  openChoice,
+  makeChoice,
   readChoices,
   readPromptLogprobs,
   type VllmChoice,
@@ -248,7 +248,7 @@ async function sampleStreamed(
   const { vllm, request } = attempt
   const { path, where, asked } = placeOf(attempt, endpoint)
   const body = bodyOf(attempt, { endpoint, stream: true, count: 1 })
-  const choice = openChoice(asked)
+  const choice = makeChoice(asked)
   const { stopped, body: whole } = await follow(
     {
       where,

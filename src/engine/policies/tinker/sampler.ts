@@ -56,7 +56,7 @@ interface State extends SamplerSession {
 const largeBody = 128 * 1024
 
 /** Opens the sampler of a session. */
-export function openSampler(session: SamplerSession): Sampler {
+export function makeSampler(session: SamplerSession): Sampler {
   const state: State = { ...session, current: undefined, pausedUntil: 0 }
   const { url, baseModel, kind } = session
   const policy: Policy = {

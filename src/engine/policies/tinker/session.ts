@@ -11,7 +11,7 @@ import {
 } from './model.ts'
 import { makeProvenance, type Provenance } from './provenance.ts'
 import { TinkerError, textField } from './request.ts'
-import { openSampler } from './sampler.ts'
+import { makeSampler } from './sampler.ts'
 import {
   findServerKind,
   type TinkerServerKind,
@@ -106,7 +106,7 @@ function startSession(opened: Opened): TinkerSession {
       : weights.samplingSession
   const heart = startHeartbeat(api, id)
   const provenance = makeProvenance()
-  const sampler = openSampler({
+  const sampler = makeSampler({
     ...opened,
     provenance,
     version: () => state.version,

@@ -7,7 +7,7 @@ import { commonLength } from '../act.ts'
 import { placesBehind, placesIn, sharedTokens } from '../images/places.ts'
 import { findRepeats } from '../repeats.ts'
 import { isTooLong, sampleSegments } from '../sample-turn.ts'
-import { openTokenBuffer } from '../token-buffer.ts'
+import { makeTokenBuffer } from '../token-buffer.ts'
 import { addFork, markReencoded, note, sampledEnd, type Walk } from '../walk.ts'
 
 /**
@@ -96,7 +96,7 @@ function stepAside(
     keep,
     tree,
     place,
-    tokens: openTokenBuffer(ids),
+    tokens: makeTokenBuffer(ids),
     images: now,
     shown: [...messages],
     branch: `${walk.branch}/summary${summaries}`,

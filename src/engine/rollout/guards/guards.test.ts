@@ -7,14 +7,14 @@ import { calculator } from '../../environments/built-in/calculator.ts'
 import { rollChain } from '../chain.ts'
 import { scoreTrajectory } from '../score.ts'
 import { isImpossibleJson } from './json.ts'
-import { openGuard } from './registry.ts'
+import { makeGuard } from './registry.ts'
 
 const renderer = await openByteRenderer()
 const world = calculator()
 
 async function roll(guard: string, answers: readonly string[]) {
   const policy = script(renderer, answers)
-  const context = contextOf({ environment: world, renderer, policy, guards: [openGuard(guard)] })
+  const context = contextOf({ environment: world, renderer, policy, guards: [makeGuard(guard)] })
   const tree = await rollChain(context, attemptAt(world, { prompt: '2+3?', answer: '5' }))
   return { trajectory: tree.trajectories[0]!, sampled: tree.nodes.at(-1)!.segment }
 }
@@ -23,7 +23,7 @@ describe('guards', () => {
   it('set the reward of what they stop where they are told to', async () => {
     const lanes = makeLanes({ policy: 1, tools: 1, environment: 1, reward: 1 })
     const { signal } = new AbortController()
-    const guards = [openGuard('repetition:cycle=4,times=5,reward=-1')]
+    const guards = [makeGuard('repetition:cycle=4,times=5,reward=-1')]
     const score = async (said: string) => {
       const { trajectory } = await roll('repetition:cycle=4,times=5', [said])
       const task = attemptAt(world, { prompt: '2+3?', answer: '5' }).task
@@ -36,7 +36,7 @@ describe('guards', () => {
     }
     expect((await score('so ababababababababababab')).total).toBe(-1)
     expect((await score('5')).total).toBe(1)
-    expect(() => openGuard('json:reward=much')).toThrow('reward must be a number')
+    expect(() => makeGuard('json:reward=much')).toThrow('reward must be a number')
   })
 
   it('[O1] stop a sample that repeats itself, and keep what was sampled', async () => {
@@ -73,10 +73,10 @@ describe('guards', () => {
   })
 
   it('say what is wrong with a name and an option', () => {
-    expect(() => openGuard('jsn')).toThrow(
+    expect(() => makeGuard('jsn')).toThrow(
       'No guard called "jsn". Known: repetition, thinking, json, same-call.',
     )
-    expect(() => openGuard('json:x=1')).toThrow('guard "json" has no option "x". Known: reward.')
+    expect(() => makeGuard('json:x=1')).toThrow('guard "json" has no option "x". Known: reward.')
   })
 })
 

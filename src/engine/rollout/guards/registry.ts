@@ -42,7 +42,7 @@ const guardFactories: Readonly<Record<string, GuardFactory>> = {
 }
 
 /** Opens a guard as it is named on a command line: `repetition:times=6`. */
-export function openGuard(text: string): Guard {
+export function makeGuard(text: string): Guard {
   const { factory, values } = findPart('guard', text, guardFactories)
   const { reward, ...own } = values
   const guard = factory.open(own)

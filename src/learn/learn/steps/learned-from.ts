@@ -5,7 +5,7 @@ import { type SplitTasks, splitTasks, taskKey } from '../../../run/tasks/split-t
 import type { TaskSource } from '../../../run/tasks/tasks.ts'
 import type { LearningOptions } from '../train-options.ts'
 import type { OpenFeed } from './feed.ts'
-import { openStored, type Stored } from './stored.ts'
+import { readStored, type Stored } from './stored.ts'
 
 /** Who makes the groups that are learned from, and how many steps they are learned from in. */
 interface LearnedFrom<Data> extends SplitTasks<Data> {
@@ -31,7 +31,7 @@ export async function learnedFrom<Data>(
   // Whatever the run holds of the tasks that measure, it is not learned from.
   const keyOf = (task: Task): string => taskKey(parts.environment, task as Task<Data>)
   const heldOut = new Set(split.heldOut.map(keyOf))
-  const { counts, ...stored } = await openStored(from, parts, task => heldOut.has(keyOf(task)))
+  const { counts, ...stored } = await readStored(from, parts, task => heldOut.has(keyOf(task)))
   const most = Math.min(steps, Math.ceil(counts.groups / tasksPerStep))
   options.tell?.(offPolicyLine(counts, most, options))
   const train = stored.tasks as readonly Task<Data>[]

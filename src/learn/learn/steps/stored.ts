@@ -38,7 +38,7 @@ type IsLeft = (task: Task) => boolean
  * Reads through a stored run before anything is learned from it. Refuses one without rewards, one of another
  * tokenizer, and one with attempts that have no log-probabilities. Some tasks may be left, which measure what comes of it.
  */
-export async function openStored(
+export async function readStored(
   run: string,
   parts: StoredParts,
   isLeft: IsLeft,

@@ -21,7 +21,7 @@ const shape: ModelShape = {
   context: 80,
 }
 
-async function openSampler(cacheBytes: number, { context } = shape) {
+async function makeSampler(cacheBytes: number, { context } = shape) {
   const { module } = await loadKernel('plain')
   const heap = new Heap()
   const kernels = instantiate(module, heap.memory)
@@ -69,7 +69,7 @@ function makeOrder(session: number, turn: number): SampleOrder {
 async function run({
   sampler,
   samples,
-}: Awaited<ReturnType<typeof openSampler>>): Promise<SampleNews[]> {
+}: Awaited<ReturnType<typeof makeSampler>>): Promise<SampleNews[]> {
   for (let turn = 0; turn < 3; turn++) {
     for (let session = 0; session < 30; session++) {
       sampler.add(turn * 100 + session, makeOrder(session, turn))
@@ -80,8 +80,8 @@ async function run({
 }
 
 it('gives the same bits when blocks are scarce: requests wait and sessions are let go', async () => {
-  const roomy = await openSampler(2 ** 22)
-  const scarce = await openSampler(0)
+  const roomy = await makeSampler(2 ** 22)
+  const scarce = await makeSampler(0)
   expect(scarce.blocks).toBe(12)
   const wanted = await run(roomy)
   const found = await run(scarce)
@@ -96,11 +96,11 @@ it('gives the same bits when blocks are scarce: requests wait and sessions are l
 
 it('gives many requests the tokens that each has alone: their turns change nothing', async () => {
   const order = (session: number) => ({ ...makeOrder(session, 1), maxTokens: 40 })
-  const together = await openSampler(2 ** 22)
+  const together = await makeSampler(2 ** 22)
   for (let session = 0; session < 30; session++) together.sampler.add(session, order(session))
   while (together.sampler.hasWork) await together.sampler.step({ admit: true })
   for (let session = 0; session < 30; session += 7) {
-    const alone = await openSampler(2 ** 22)
+    const alone = await makeSampler(2 ** 22)
     alone.sampler.add(session, order(session))
     while (alone.sampler.hasWork) await alone.sampler.step({ admit: true })
     const { ids, logprobs, entropies } = alone.samples.get(session)!
@@ -112,7 +112,7 @@ it('runs more requests than could all become as long as they may: the latest mak
   const long = { ...shape, context: 400 }
   const order = (id: number) => ({ ...makeOrder(id, 0), maxTokens: 300, session: `${id}` })
   const sampleAll = async (cacheBytes: number) => {
-    const opened = await openSampler(cacheBytes, long)
+    const opened = await makeSampler(cacheBytes, long)
     const { sampler, samples } = opened
     for (let id = 0; id < 10; id++) sampler.add(id, order(id))
     let steps = 0
@@ -133,7 +133,7 @@ it('runs more requests than could all become as long as they may: the latest mak
 })
 
 it('ends an aborted request, waiting or running, and gives its blocks back', async () => {
-  const { sampler, samples } = await openSampler(0)
+  const { sampler, samples } = await makeSampler(0)
   for (let session = 0; session < 30; session++) sampler.add(session, makeOrder(session, 0))
   await sampler.step({ admit: true })
   for (let session = 0; session < 30; session++) sampler.abort(session)
@@ -148,7 +148,7 @@ it('ends an aborted request, waiting or running, and gives its blocks back', asy
 })
 
 it('computes a prompt again that an aborted request of a session left half done', async () => {
-  const { sampler, samples } = await openSampler(2 ** 22, { ...shape, context: 400 })
+  const { sampler, samples } = await makeSampler(2 ** 22, { ...shape, context: 400 })
   const order = { ...makeOrder(1, 0), prompt: new Int32Array(300).fill(5), maxTokens: 2 }
   sampler.add(1, order)
   await sampler.step({ admit: true })

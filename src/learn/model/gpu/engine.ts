@@ -44,10 +44,10 @@ const patience = 3
 
 /** Opens a pretrained model on a card; one that is lost is opened again, behind the last step. */
 export async function openCardEngine(options: CardEngineOptions): Promise<CardEngine> {
-  return new CardEngine(options, await openBody(options.found, options))
+  return new CardEngine(options, await makeBody(options.found, options))
 }
 
-async function openBody(
+async function makeBody(
   found: FoundCard,
   { path, shape }: Pick<CardEngineOptions, 'path' | 'shape'>,
 ): Promise<Body> {
@@ -201,7 +201,7 @@ export class CardEngine implements Engine {
         },
       )
     }
-    this.#body = await openBody(found, this.#options)
+    this.#body = await makeBody(found, this.#options)
     const { learner } = this.#body
     if (this.#last) {
       await learner.adapt(this.#last.order)

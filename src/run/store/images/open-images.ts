@@ -14,7 +14,7 @@ export interface ImagePlaces {
 }
 
 /** Which images attempts may see, as `--images` says, and where they are kept. */
-export function openImages({ out, imageFolder, images = '' }: ImagePlaces): ImageSettings {
+export function imageSettings({ out, imageFolder, images = '' }: ImagePlaces): ImageSettings {
   return { ...readImages(images), store: storeFor({ out, imageFolder }) }
 }
 

@@ -41,7 +41,7 @@ const longest = 4000
 const mostProblems = 500
 
 /** Opens a notifier; disposing of it sends the last counts and waits a few seconds at most. */
-export function openNotifier(options: NotifierOptions): Notifier {
+export function makeNotifier(options: NotifierOptions): Notifier {
   const { every = 600, perHour = 30, clock = Date.now, channels, redact } = options
   const problems = new Map<string, Problem>()
   const counts = { sent: 0, held: 0, failed: 0 }

@@ -11,7 +11,7 @@ import {
 } from '../../../base/core/process/secrets.ts'
 import { type Channel, makeChannel } from './channels.ts'
 import { fingerprintOf, type Notice, noticeOfError } from './notice.ts'
-import { openNotifier } from './notifier.ts'
+import { makeNotifier } from './notifier.ts'
 
 const notice: Notice = {
   level: 'failure',
@@ -109,7 +109,7 @@ describe('a notifier', () => {
     let now = 0
     const channel = keeping()
     const redact = withoutLikelySecrets
-    const notifier = openNotifier({
+    const notifier = makeNotifier({
       run: '7',
       channels: [channel],
       redact,
@@ -137,7 +137,7 @@ describe('a notifier', () => {
   it('is bounded: in notices per hour, and in their size', async () => {
     const channel = keeping()
     const redact = withoutLikelySecrets
-    const notifier = openNotifier({
+    const notifier = makeNotifier({
       run: '7',
       channels: [channel],
       redact,
@@ -169,7 +169,7 @@ describe('a notifier', () => {
       told.push(line)
       hear()
     }
-    const notifier = openNotifier({ run: '7', channels, redact, tell, patience: 0.1 })
+    const notifier = makeNotifier({ run: '7', channels, redact, tell, patience: 0.1 })
     for (const letter of 'abcd') {
       notifier.notify({ level: 'failure', title: letter, text: '', fingerprint: letter })
     }
@@ -183,7 +183,7 @@ describe('a notifier', () => {
 
   it('hears failures, warnings and the end of a run', async () => {
     const channel = keeping()
-    const notifier = openNotifier({ run: '7', channels: [channel], redact: withoutLikelySecrets })
+    const notifier = makeNotifier({ run: '7', channels: [channel], redact: withoutLikelySecrets })
     const outcome = (port: number) =>
       ({ kind: 'failed', boundary: 'policy', message: `port ${port} is closed` }) as const
     for (let port = 0; port < 5; port++) {

@@ -19,7 +19,7 @@ import {
   textIn,
   toFields,
 } from '../fields.ts'
-import { openTurns, type Turns } from '../merge-turns.ts'
+import { makeTurns, type Turns } from '../merge-turns.ts'
 import { chosenTool, jsonSchemaFormat, readName, readTool } from '../tools.ts'
 import { readSampling } from './openai-chat-read.ts'
 import type { ResponseItem } from './response-memory.ts'
@@ -90,7 +90,7 @@ function readConversation(
   items: readonly ResponseItem[],
   options: ReadOptions,
 ): readonly Message[] {
-  const turns = openTurns()
+  const turns = makeTurns()
   const instructions = textIn(body, 'instructions')
   if (instructions !== undefined) turns.add({ role: 'system', content: instructions })
   for (const [index, item] of items.entries()) readItem(item, `input[${index}]`, { turns, options })
