@@ -1,4 +1,4 @@
-import { type Answering, askUnlessStopped, type Call } from '../../../base/core/call.ts'
+import { askUnlessStopped, type Call } from '../../../base/core/call.ts'
 import type { GatherOptions } from '../../../engine/weigh/gather.ts'
 import type { Listen } from '../../watch/events.ts'
 import type {
@@ -11,6 +11,7 @@ import type {
   Work,
 } from '../elsewhere.ts'
 import { mostTries, suspectAfter } from '../served/tries.ts'
+import type { Asked, AskedAttempt, AskedGroup, Named } from './asked.ts'
 import { makeHearing } from './hearing.ts'
 import { makingOf, type WeightsOrder } from './messages.ts'
 import {
@@ -47,36 +48,6 @@ export interface CrewOptions {
 const pulse = 250
 const looksPerTelling = 4
 
-/** An attempt that is waited for. */
-interface AskedAttempt extends Answering<Returned> {
-  readonly kind: 'attempt'
-  readonly work: Work
-  /** The name of this making. @default as often as it was tried */
-  readonly making: string | undefined
-  readonly signal: AbortSignal
-  tries: number
-  /** Attempts that are still to be made for it. */
-  left: number
-  /** Takes it back from the thread that makes it. */
-  takeBack?: () => void
-}
-
-/** A group that is waited for. */
-interface AskedGroup
-  extends Answering<ReturnedGroup>,
-    Pick<GroupCall, 'onBegin' | 'onPiece'>,
-    Pick<AskedAttempt, 'left' | 'takeBack'> {
-  readonly kind: 'group'
-  readonly work: GroupWork
-  readonly making: string
-}
-
-type Asked = AskedAttempt | AskedGroup
-
-/** The name under which something is made, if it may be made several times. */
-interface Named {
-  readonly making?: string
-}
 type Place = PlaceOf<Asked>
 
 /** Threads that make the attempts of a run: the contract of a cluster, without its database. */

@@ -18,6 +18,7 @@ import { call } from './call.ts'
 import { setOf } from './compile/expression.ts'
 import { ProgramDate } from './dates.ts'
 import { format } from './format.ts'
+import { ProgramIterator, ProgramRange } from './iterables.ts'
 import { isInstance, isOrdered, isTrue, iterate, lengthOf, nameOf, operate } from './operators.ts'
 import { RUNTIME } from './runtime.ts'
 import { repr, str } from './show.ts'
@@ -31,8 +32,6 @@ import {
   Native,
   Opaque,
   orElse,
-  ProgramIterator,
-  ProgramRange,
   Property,
   PythonError,
   PythonTuple,

@@ -4,13 +4,11 @@ const DAY = 86_400_000
 
 /** Days, and milliseconds of a day, from one moment to another. */
 export class TimeDelta extends ProgramObject {
+  readonly type = 'timedelta'
   readonly milliseconds: number
   constructor(milliseconds: number) {
     super()
     this.milliseconds = milliseconds
-  }
-  get type(): string {
-    return 'timedelta'
   }
   get days(): number {
     return Math.floor(this.milliseconds / DAY)

@@ -8,6 +8,7 @@ import {
   sliceRange,
   span,
 } from '@espalier/text/python'
+import { ProgramRange } from './iterables.ts'
 import { iterate, keyIn, nameOf, requireKey } from './operators.ts'
 import { repr } from './show.ts'
 import { TypeForm } from './type-form.ts'
@@ -17,7 +18,6 @@ import {
   EnumMember,
   ProgramBytes,
   ProgramClass,
-  ProgramRange,
   PythonError,
   PythonTuple,
   typeError,

@@ -10,22 +10,20 @@ import {
   typeName,
 } from '@espalier/text/python'
 import { ProgramDate, TimeDelta } from './dates.ts'
+import { DictView, ProgramIterator, ProgramRange } from './iterables.ts'
 import { ProgramPath } from './paths.ts'
 import { RUNTIME } from './runtime.ts'
 import { TypeForm } from './type-form.ts'
 import {
   BuiltinClass,
   type Dict,
-  DictView,
   EnumMember,
   ExceptionClass,
   Instance,
   Opaque,
   ProgramClass,
   ProgramFunction,
-  ProgramIterator,
   ProgramObject,
-  ProgramRange,
   PythonError,
   PythonSet,
   PythonTuple,

@@ -3,9 +3,10 @@ import { attributeOf } from './attributes.ts'
 import { call } from './call.ts'
 import { formatOther } from './format.ts'
 import { itemOf } from './items.ts'
+import { DictView } from './iterables.ts'
 import { isEqual, isOrdered, iterate, keyIn, requireKey } from './operators.ts'
 import { repr, str } from './show.ts'
-import { type Dict, DictView, type Value } from './values.ts'
+import type { Dict, Value } from './values.ts'
 import { type Mutable, touch } from './versions.ts'
 
 // Every value that meets the room of Python here is one of a program.

@@ -1,10 +1,10 @@
 import { repr as pythonRepr, showRange } from '@espalier/text/python'
 import { ProgramDate, TimeDelta } from './dates.ts'
+import { DictView, ProgramRange } from './iterables.ts'
 import { TypeForm } from './type-form.ts'
 import {
   BoundMethod,
   BuiltinClass,
-  DictView,
   EnumMember,
   ExceptionClass,
   Instance,
@@ -12,7 +12,6 @@ import {
   ProgramClass,
   ProgramFunction,
   ProgramObject,
-  ProgramRange,
   PythonError,
   plain,
   unwrap,

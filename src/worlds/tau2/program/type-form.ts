@@ -2,6 +2,7 @@ import { ProgramObject, type Value } from './values.ts'
 
 /** A type as annotations write it: `List[str]`, `Optional[int]`, `Literal['a']`. */
 export class TypeForm extends ProgramObject {
+  readonly type = '_GenericAlias'
   readonly kind: TypeFormKind
   readonly items: readonly Value[]
   /** How it is printed; those of `typing` print with capitals. */
@@ -11,9 +12,6 @@ export class TypeForm extends ProgramObject {
     this.kind = kind
     this.spelling = spelling
     this.items = items
-  }
-  get type(): string {
-    return '_GenericAlias'
   }
 }
 

@@ -4,7 +4,6 @@ import {
   PythonSet,
   PythonTuple,
   type PythonValue,
-  type RangeParts,
 } from '@espalier/text/python'
 
 /** A value of a running program: one of Python's own, or an object of a class. */
@@ -33,20 +32,18 @@ export const plain = (value: Value): PythonValue => value as PythonValue
 
 /** An object that is not one of Python's built-in values; `type` is the name of its class. */
 export abstract class ProgramObject {
-  abstract get type(): string
+  abstract readonly type: string
 }
 
 /** A module, with what it defines. */
 export class Module extends ProgramObject {
+  readonly type = 'module'
   readonly name: string
   readonly scope: Map<string, Value>
   constructor(name: string, scope: Map<string, Value> = new Map()) {
     super()
     this.name = name
     this.scope = scope
-  }
-  get type(): string {
-    return 'module'
   }
 }
 
@@ -73,6 +70,7 @@ export interface FunctionPlan {
 
 /** A function of the program. */
 export class ProgramFunction extends ProgramObject {
+  readonly type = 'function'
   readonly plan: FunctionPlan
   readonly parameters: readonly BoundParameter[]
   readonly returns: Value | undefined
@@ -92,9 +90,6 @@ export class ProgramFunction extends ProgramObject {
     this.returns = returns
     this.around = around
     this.owner = undefined
-  }
-  get type(): string {
-    return 'function'
   }
   get name(): string {
     return this.plan.name
@@ -117,6 +112,7 @@ export class ProgramFunction extends ProgramObject {
 
 /** A function written in TypeScript. */
 export class Native extends ProgramObject {
+  readonly type = 'builtin_function_or_method'
   readonly name: string
   readonly call: (given: readonly Value[], named: Named) => Value
   constructor(name: string, call: (given: readonly Value[], named: Named) => Value) {
@@ -124,22 +120,17 @@ export class Native extends ProgramObject {
     this.name = name
     this.call = call
   }
-  get type(): string {
-    return 'builtin_function_or_method'
-  }
 }
 
 /** A function with the object it was taken from. */
 export class BoundMethod extends ProgramObject {
+  readonly type = 'method'
   readonly called: ProgramFunction | Native
   readonly self: Value
   constructor(called: ProgramFunction | Native, self: Value) {
     super()
     this.called = called
     this.self = self
-  }
-  get type(): string {
-    return 'method'
   }
 }
 
@@ -148,6 +139,7 @@ export type ClassKind = 'plain' | 'enum' | 'model'
 
 /** A class: of the program, or made here for it. */
 export class ProgramClass extends ProgramObject {
+  readonly type = 'type'
   readonly name: string
   readonly module: string
   readonly bases: readonly Value[]
@@ -180,9 +172,6 @@ export class ProgramClass extends ProgramObject {
     this.doc = parts.doc ?? null
     this.isText = parts.isText ?? false
     this.lineage = [this, ...lineageOf(this.bases)]
-  }
-  get type(): string {
-    return 'type'
   }
   /** The attribute of this class or of the nearest one above that has it. */
   find(name: string): Value | undefined {
@@ -250,13 +239,11 @@ export const unwrap = (value: Value): Value =>
 
 /** A method read like a field. */
 export class Property extends ProgramObject {
+  readonly type = 'property'
   readonly getter: Value
   constructor(getter: Value) {
     super()
     this.getter = getter
-  }
-  get type(): string {
-    return 'property'
   }
 }
 
@@ -276,6 +263,7 @@ export class ClassMethod extends ProgramObject {
 
 /** One of Python's own classes, such as `str`. */
 export class BuiltinClass extends ProgramObject {
+  readonly type = 'type'
   readonly name: string
   readonly make: (given: readonly Value[], named: Named) => Value
   constructor(name: string, make: (given: readonly Value[], named: Named) => Value) {
@@ -283,85 +271,17 @@ export class BuiltinClass extends ProgramObject {
     this.name = name
     this.make = make
   }
-  get type(): string {
-    return 'type'
-  }
 }
 
 /** A class of exceptions, by its name; `parents` are those that catch it too, nearest first. */
 export class ExceptionClass extends ProgramObject {
+  readonly type = 'type'
   readonly name: string
   readonly parents: readonly string[]
   constructor(name: string, parents: readonly string[]) {
     super()
     this.name = name
     this.parents = parents
-  }
-  get type(): string {
-    return 'type'
-  }
-}
-
-/** Values one at a time, as a generator gives them. */
-export class ProgramIterator extends ProgramObject {
-  readonly iterator: Iterator<Value>
-  constructor(iterator: Iterator<Value>) {
-    super()
-    this.iterator = iterator
-  }
-  get type(): string {
-    return 'generator'
-  }
-}
-
-/** A `range`: ints that are made as they are asked for. */
-export class ProgramRange extends ProgramObject {
-  readonly start: number
-  readonly stop: number
-  readonly step: number
-  readonly length: number
-  constructor({ start, stop, step, length }: RangeParts) {
-    super()
-    this.start = start
-    this.stop = stop
-    this.step = step
-    this.length = length
-  }
-  get type(): string {
-    return 'range'
-  }
-  at(index: number): number {
-    return this.start + index * this.step
-  }
-  equals(other: unknown): boolean {
-    if (!(other instanceof ProgramRange) || other.length !== this.length) return false
-    return this.length === 0 || (other.start === this.start && other.at(1) === this.at(1))
-  }
-  *[Symbol.iterator](): Generator<Value> {
-    for (let index = 0; index < this.length; index++) yield this.at(index)
-  }
-}
-
-/** What `keys()`, `values()` and `items()` of a dict give. */
-export class DictView extends ProgramObject {
-  readonly dict: Dict
-  readonly part: 'keys' | 'values' | 'items'
-  constructor(dict: Dict, part: 'keys' | 'values' | 'items') {
-    super()
-    this.dict = dict
-    this.part = part
-  }
-  get type(): string {
-    return `dict_${this.part}`
-  }
-  *[Symbol.iterator](): Generator<Value> {
-    for (const [key, value] of this.dict) {
-      yield this.part === 'keys'
-        ? key
-        : this.part === 'values'
-          ? value
-          : new PythonTuple([key, value])
-    }
   }
 }
 
@@ -381,13 +301,11 @@ export class Opaque extends ProgramObject {
 
 /** `bytes`. */
 export class ProgramBytes extends ProgramObject {
+  readonly type = 'bytes'
   readonly data: Buffer
   constructor(data: Buffer) {
     super()
     this.data = data
-  }
-  get type(): string {
-    return 'bytes'
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { call } from '../call.ts'
+import { ProgramIterator } from '../iterables.ts'
 import { indent } from '../lines.ts'
 import { pydanticModule } from '../models/pydantic.ts'
 import { isEqual, isOrdered, iterate } from '../operators.ts'
@@ -10,7 +11,6 @@ import {
   Opaque,
   ProgramBytes,
   ProgramClass,
-  ProgramIterator,
   PythonTuple,
   type Value,
 } from '../values.ts'
