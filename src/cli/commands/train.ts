@@ -84,10 +84,14 @@ export async function trainWith(rolled: Rolled, invocation: Invocation): Promise
 }
 
 function printMeasured(trained: Trained, values: Settings, { terminal, json }: Invocation): void {
-  const { successBefore, successAfter } = trained
+  const { successBefore, successAfter, best } = trained
+  const isKept = best.success > successAfter
+  const kept = isKept ? `; kept: ${best.success.toFixed(3)} of step ${best.step}` : ''
   if (json) terminal.print(JSON.stringify(trainedRecord(trained)))
-  else
-    terminal.print(`success ${successBefore.toFixed(3)} before, ${successAfter.toFixed(3)} after`)
+  else {
+    const figures = `${successBefore.toFixed(3)} before, ${successAfter.toFixed(3)} after`
+    terminal.print(`success ${figures}${kept}`)
+  }
   for (const line of bestModelLines({ ...trained.best, before: successBefore }, values)) {
     terminal.tell(line)
   }

@@ -28,7 +28,7 @@ import {
 import type { EmbeddedModel } from '../model/model.ts'
 import { rendererFor } from '../model/teach.ts'
 import { mismatchMetrics, offPolicy, referenceOf } from './embedded-off-policy.ts'
-import { makeOwnRate } from './own-rate.ts'
+import { makeOwnRate, shortenStep } from './own-rate.ts'
 
 /** Constant, a schedule, or `auto`, which finds itself. */
 export type LearningRate = number | Schedule | 'auto'
@@ -130,17 +130,16 @@ export function embeddedTrainer(
         step,
         learningRate,
       })
+      const from = rate === 'auto' ? await model.weights() : undefined
       const learned = await learn(model, lesson, { ...options, entropy: used })
       if (isTarget(settings.entropy)) {
         ;({ kept, used } = nextEntropyCoefficient(kept, learned.entropy, settings.entropy))
       }
       Object.assign(metrics, mismatchMetrics(learned.before), learnedMetrics(learned))
-      if (rate !== 'auto') {
-        const measured = () => measure(model, trained, { settings, signal, tokenizer })
-        return { version: model.version(), metrics, measure: measured }
-      }
-      const change = await measure(model, trained, { settings, signal, tokenizer })
-      own.learn(change.metrics.kl ?? 0)
+      const measuring = () => measure(model, trained, { settings, signal, tokenizer })
+      if (!from) return { version: model.version(), metrics, measure: measuring }
+      const { whole, change } = await shortenStep(model, from, measuring)
+      own.learn(whole)
       Object.assign(metrics, { learningRate })
       return { version: model.version(), metrics, measure: async () => change }
     },

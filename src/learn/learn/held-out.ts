@@ -19,7 +19,7 @@ import type { EnvironmentOf } from '../../run/tasks/mixed-tasks.ts'
 
 /** How well a policy does on tasks it was not trained on. */
 export interface Evaluation {
-  /** Solved attempts of those that could be scored; a tree is one, however many endings it has. */
+  /** The share of solved attempts, task by task, and of these the mean; a tree is one attempt. */
   readonly success: number
   /** With 95 % confidence, for tasks like these. */
   readonly interval: Interval
@@ -168,24 +168,29 @@ function tokensOf(attempts: readonly EvaluatedAttempt[]): number {
   return attempts.reduce((sum, { trajectory }) => sum + trajectory.usage.sampled, 0)
 }
 
+/** Every task counts alike, however often it is among the held-out ones. */
 function summarise(endings: readonly Ending[]): Measured {
-  const solved = attemptMeans(endings.map(each => ({ ...each, value: Number(each.isSolved) })))
-  const rewards = attemptMeans(endings.map(each => ({ ...each, value: each.reward })))
-  const scored = solved.length
-  const successes = solved.reduce((sum, share) => sum + share, 0)
+  const solved = clustersOf(endings, ({ isSolved }) => Number(isSolved))
+  const rewards = clustersOf(endings, ({ reward }) => reward)
   return {
-    success: scored === 0 ? 0 : successes / scored,
-    interval: clusteredInterval(clustersOf(endings)),
-    scored,
-    meanReward: scored === 0 ? 0 : mean(rewards),
+    success: meanOf(solved),
+    interval: clusteredInterval(solved),
+    scored: solved.reduce((sum, { trials }) => sum + trials, 0),
+    meanReward: meanOf(rewards),
   }
 }
 
-function clustersOf(endings: readonly Ending[]): readonly Cluster[] {
+const meanOf = (clusters: readonly Cluster[]): number =>
+  clusters.length === 0 ? 0 : mean(clusters.map(({ share }) => share))
+
+function clustersOf(
+  endings: readonly Ending[],
+  measure: (ending: Ending) => number,
+): readonly Cluster[] {
   const tasks = [...new Set(endings.map(({ of }) => of))]
   return tasks.map(task => {
     const own = endings.filter(({ of }) => of === task)
-    const shares = attemptMeans(own.map(each => ({ ...each, value: Number(each.isSolved) })))
-    return { share: mean(shares), trials: shares.length }
+    const values = attemptMeans(own.map(each => ({ ...each, value: measure(each) })))
+    return { share: mean(values), trials: values.length }
   })
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { makeOwnRate } from './own-rate.ts'
+import type { ModelWeights } from '../model/model.ts'
+import { makeOwnRate, shortenStep } from './own-rate.ts'
 
 /** The rate after steps that move the policy in proportion to the square of the rate. */
 function settled(reach: number): { readonly rate: number; readonly kl: number } {
@@ -23,4 +24,24 @@ it('a rate that finds itself settles where steps move the policy a little, whate
 
 it('it never leaves its bounds', () => {
   expect([settled(0).rate, settled(1e12).rate]).toEqual([2e-3, 4e-4])
+})
+
+it('a step that moves the policy too far is shortened until it does not, however steep the way', async () => {
+  const tensorsAt = (at: number) => [{ name: 'all', shape: [1], data: Float32Array.of(at) }]
+  for (const steepness of [2, 4]) {
+    let at = 1
+    const model = {
+      weights: async () => ({ version: 7, tensors: tensorsAt(at) }),
+      async take({ version, tensors }: ModelWeights) {
+        expect(version).toBe(7)
+        at = tensors[0]!.data[0]!
+      },
+    }
+    const measure = async () => ({ metrics: { kl: at ** steepness } })
+    const from = { version: 6, tensors: tensorsAt(0) }
+    const { whole, change } = await shortenStep(model, from, measure)
+    expect(whole).toBe(1)
+    expect(change.metrics.kl).toBeLessThan(0.01)
+    expect(at).toBeGreaterThan(0)
+  }
 })

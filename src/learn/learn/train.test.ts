@@ -111,7 +111,7 @@ describe('train', () => {
       ...small,
       policy,
       limits,
-      seed: 2,
+      seed: 3,
       out,
       evaluateEvery: 6,
       onStep: ({ step }) => steps.push(step),

@@ -38,6 +38,13 @@ describe('tasks are never trained on and evaluated on', () => {
     expect(indexes(train).filter(index => held.has(index))).toEqual([])
   })
 
+  it('of tasks that are there many times, a fifth of those that differ is set aside, all as often', async () => {
+    const { heldOut } = await splitTasks(world(['train']), 500, { seed, heldOut: 30 })
+    const times = new Map<number, number>()
+    for (const index of indexes(heldOut)) times.set(index, (times.get(index) ?? 0) + 1)
+    expect([...times.values()]).toEqual(new Array(10).fill(3))
+  })
+
   it('a split that is trained on leaves another for evaluation', async () => {
     const made = await splitTasks(world(['test', 'train'], true), 32, {
       seed,

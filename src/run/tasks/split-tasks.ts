@@ -141,7 +141,10 @@ interface HoldOut<Data> {
   readonly isMixed: boolean
 }
 
-/** Sets aside tasks that are never trained on, chosen by the seed. Equal ones stay together. */
+/**
+ * Sets aside tasks that are never trained on, chosen by the seed. Equal ones stay together, and few that are
+ * there many times would measure little: at least a fifth of those that differ are set aside, all about as often.
+ */
 function holdOut<Data>(
   tasks: readonly Task<Data>[],
   { seed, keyOf, wanted, isMixed }: HoldOut<Data>,
@@ -154,16 +157,18 @@ function holdOut<Data>(
     if (equal) equal.push(task)
     else alike.set(key, [task])
   }
-  const chosen = new Set<string>()
-  const heldOut: Task<Data>[] = []
+  const kinds = Math.min(count, Math.ceil(alike.size / 5))
+  const chosen = new Map<string, readonly Task<Data>[]>()
+  let copies = 0
   const shuffled = shuffle(tasks, random(seedOf(seed, 'held out')))
   for (const task of isMixed ? byTurns(shuffled) : shuffled) {
     const key = keys.get(task)!
-    if (heldOut.length >= count) break
+    if (copies >= count && chosen.size >= kinds) break
     if (chosen.has(key)) continue
-    chosen.add(key)
-    heldOut.push(...alike.get(key)!.slice(0, count - heldOut.length))
+    chosen.set(key, alike.get(key)!)
+    copies += alike.get(key)!.length
   }
+  const heldOut = evenly([...chosen.values()], count)
   const train = tasks.filter(task => !chosen.has(keys.get(task)!))
   if (train.length > 0 && count > 0) {
     const places = new Map(tasks.map((task, place) => [task, place]))
@@ -174,4 +179,13 @@ function holdOut<Data>(
     `${tasks.length} tasks are too few to hold ${wanted ?? 'a fifth'} of them out, where ` +
       `${alike.size} differ; give \`heldOut\` tasks of their own (--held-out FILE).`,
   )
+}
+
+/** As many of the lists' items as wanted, the first of every list before the second of any. */
+function evenly<Item>(lists: readonly (readonly Item[])[], wanted: number): Item[] {
+  const longest = Math.max(0, ...lists.map(({ length }) => length))
+  const rounds = Array.from({ length: longest }, (_, round) =>
+    lists.flatMap(list => list.slice(round, round + 1)),
+  )
+  return rounds.flat().slice(0, wanted)
 }
