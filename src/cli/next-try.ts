@@ -79,20 +79,25 @@ function moreTasks(values: Settings): ReturnType<typeof nextTry> {
 function teachMore(values: Settings): ReturnType<typeof nextTry> {
   const folder = values.policy?.[0]?.replace(/^embedded:/, '')
   const path = folder === undefined ? undefined : taughtPath(folder)
-  const words = 'Show more'
   if (path === undefined || !existsSync(path)) {
-    return { words, command: commandLine('teach', '--help') }
+    return { words: 'Show more', command: commandLine('teach', '--help') }
   }
   const { flags } = JSON.parse(readFileSync(path, 'utf8')) as Taught
-  const more = flags.map((word, index) =>
-    flags[index - 1] === '--tasks' && /^\d+$/.test(word)
-      ? `${4 * Number(word)}`
-      : flags[index - 1] === '--out'
-        ? `${word}-more`
-        : word,
-  )
-  return { words, command: commandLine('teach', ...more) }
+  const wordAfter = (flag: string) => flags[flags.indexOf(flag) + 1 || flags.length]
+  const tasks =
+    wordAfter('--tasks') ?? (isFunction(wordAfter('--demonstrations')) ? '500' : undefined)
+  const isMade = tasks !== undefined && /^\d+$/.test(tasks)
+  const changes = {
+    ...(isMade && { '--tasks': `${4 * Number(tasks)}` }),
+    '--out': `${wordAfter('--out')}-more`,
+  }
+  const others = flags.filter((word, at) => !(word in changes) && !(flags[at - 1]! in changes))
+  const words = tasks === undefined || isMade ? 'Show more' : `Add lines to ${tasks}, and show them`
+  return { words, command: commandLine('teach', ...others, ...Object.entries(changes).flat()) }
 }
+
+/** Whether demonstrations are a function's, which shows as many tasks as there are. */
+const isFunction = (named = ''): boolean => /\.[cm]?[jt]s(?:#|$)/.test(named)
 
 /** How a model was taught, as it is kept beside its weights. */
 export interface Taught {

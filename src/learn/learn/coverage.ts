@@ -25,7 +25,8 @@ export function coverageOf(conversations: readonly Conversation[]): Coverage {
         situations.add(before)
         for (const { function: called } of message.tool_calls ?? []) {
           values.add(called.name)
-          for (const value of leavesOf(called.arguments)) values.add(`${called.name} ${value}`)
+          for (const { path, value } of namedLeavesOf(called.arguments))
+            values.add(`${called.name} ${path}=${value}`)
           before += ` ${called.name} ${called.arguments}`
         }
       }
@@ -36,16 +37,26 @@ export function coverageOf(conversations: readonly Conversation[]): Coverage {
   return { situations: situations.size, values: values.size, wanted }
 }
 
-/** The plain values in a call's arguments, each with the names that lead to it. */
-function leavesOf(text: string): readonly string[] {
+/** The plain values in a call's arguments. */
+export function leavesOf(text: string): readonly string[] {
+  return namedLeavesOf(text).map(({ value }) => value)
+}
+
+interface Leaf {
+  /** The names that lead to it. */
+  readonly path: string
+  readonly value: string
+}
+
+function namedLeavesOf(text: string): readonly Leaf[] {
   try {
     return leaves(JSON.parse(text), '')
   } catch {
-    return [text]
+    return [{ path: '', value: text }]
   }
 }
 
-function leaves(value: unknown, path: string): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [`${path}=${String(value)}`]
+function leaves(value: unknown, path: string): readonly Leaf[] {
+  if (typeof value !== 'object' || value === null) return [{ path, value: String(value) }]
   return Object.entries(value).flatMap(([key, each]) => leaves(each, `${path}.${key}`))
 }

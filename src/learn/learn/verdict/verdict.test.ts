@@ -1,3 +1,4 @@
+import type { Message } from '@espalier/text'
 import { describe, expect, it } from 'vitest'
 import type { Evaluation } from '../held-out.ts'
 import { type CourseStep, courseOf } from './course.ts'
@@ -13,6 +14,24 @@ const evaluation = (success: number, scored = 100): Evaluation => ({
   sampledTokens: 0,
   attempts: [],
 })
+
+/** An attempt that reads of two copies of a book, and reserves one of this number. */
+const reserving = (number: number, isSolved: boolean) => {
+  const call = (name: string, input: object) => ({
+    role: 'assistant' as const,
+    content: null,
+    tool_calls: [
+      { id: name, type: 'function' as const, function: { name, arguments: JSON.stringify(input) } },
+    ],
+  })
+  const messages: Message[] = [
+    { role: 'user', content: 'Dune on paper, please.' },
+    call('search', { title: 'Dune' }),
+    { role: 'tool', tool_call_id: 'search', content: '12 paper, 34 audio' },
+    call('reserve', { number }),
+  ]
+  return { isSolved, trajectory: { messages } }
+}
 
 /** A run of 20 steps whose numbers go from one value to another. */
 function course(from: Partial<CourseStep>, to: Partial<CourseStep>) {
@@ -115,4 +134,17 @@ it('held-out tasks are measured ten times in a run, within a fifth of the attemp
   expect(usualEvery(60, { heldOut: 48, perStep: 256 })).toBe(6)
   expect(usualEvery(60, { heldOut: 512, perStep: 256 })).toBe(10)
   expect(usualEvery(4, { heldOut: 4, perStep: 256 })).toBe(1)
+})
+
+it('a model that makes up what it should copy is told apart from one that chooses wrongly', () => {
+  const textOf = (failing: number, solving = 12): string => {
+    const solved = Array.from({ length: 5 }, () => reserving(solving, true))
+    const failed = Array.from({ length: 5 }, () => reserving(failing, false))
+    const before = { ...evaluation(0.3), attempts: [...solved, ...failed] }
+    return verdictOf(run({ before, course: course({}, {}) })).text
+  }
+  expect(textOf(77)).toMatch(/100.0 % of the failed attempts passed a name or a number/)
+  expect(textOf(34)).not.toContain('nothing had said')
+  // A number that is right although nobody said it was computed.
+  expect(textOf(77, 46)).not.toContain('nothing had said')
 })

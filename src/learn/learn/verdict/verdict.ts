@@ -1,6 +1,7 @@
 import type { Evaluation } from '../held-out.ts'
 import type { BestStep } from '../training-state.ts'
 import type { Course } from './course.ts'
+import { type Told, unreadOf } from './unread.ts'
 
 /** What came of a training run. */
 export type Finding =
@@ -34,7 +35,7 @@ export interface Verdict {
 
 /** What a verdict is made from. */
 export interface Outcome {
-  readonly before: Evaluation
+  readonly before: Omit<Evaluation, 'attempts'> & { readonly attempts: readonly Told[] }
   readonly after: Evaluation
   readonly best: Pick<BestStep, 'step' | 'success'>
   readonly course: Course
@@ -53,9 +54,27 @@ const clear = 0.05
 export function verdictOf(outcome: Outcome): Verdict {
   for (const find of findings) {
     const found = find(outcome)
-    if (found) return { ...found, text: `${stoppedWords(outcome)}${found.text}` }
+    if (found)
+      return withUnread({ ...found, text: `${stoppedWords(outcome)}${found.text}` }, outcome)
   }
-  return notLearned(outcome)
+  return withUnread(notLearned(outcome), outcome)
+}
+
+/** Shares of failed attempts that passed what they had not read: so many are a cause, so few solved ones exclude a rule. */
+const [manyUnread, fewUnread] = [0.3, 0.05]
+
+/** Adds that a model fails since it does not copy what it reads: rewards hardly teach that, demonstrations do. */
+function withUnread(verdict: Verdict, { before, best }: Outcome): Verdict {
+  const unread = unreadOf(before.attempts)
+  if (!unread || best.success >= 0.5) return verdict
+  if (unread.failed < manyUnread || unread.solved > fewUnread) return verdict
+  return {
+    ...verdict,
+    text:
+      `${verdict.text} At the start, ${percent(unread.failed)} of the failed attempts passed a name or a number to a tool that nothing had said: ` +
+      'the model does not copy yet, and rewards hardly teach that. Demonstrations of more tasks do.',
+    remedy: { kind: 'teach-more' },
+  }
 }
 
 type Find = (outcome: Outcome) => Verdict | undefined
