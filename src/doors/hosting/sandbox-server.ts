@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { z } from 'zod'
 import { describeCause } from '../../base/core/failure.ts'
 import { unpackFolder } from '../../worlds/workspaces/archive.ts'
@@ -16,6 +17,7 @@ import { Door, everybody, statusOf } from '../door/door.ts'
 import { RefusedRequest } from '../door/refused-request.ts'
 import type { Reply } from '../door/reply.ts'
 import type { RequestHead } from '../door/request.ts'
+import { tellTalk } from './sandbox-talk.ts'
 import type { HostServer, HostServerOptions } from './server.ts'
 
 /** Where the server listens, who may use it, and how much it keeps. */
@@ -39,12 +41,14 @@ const opening = z.object({
   network: z.enum(['none', 'outside']).optional(),
   image: z.union([z.object({ name: word }), z.object({ uploaded: z.string() })]).optional(),
 })
-const running = z.object({
+const starting = z.object({
   command: z.array(word).min(1),
-  input: z.base64().optional(),
   seconds: z.number().positive().max(86_400).optional(),
   variables: texts,
 })
+const running = starting.extend({ input: z.base64().optional() })
+/** What a command is told, or that there is no more. */
+const telling = z.object({ input: z.base64() }).or(z.object({ ends: z.literal(true) }))
 
 /** Serves workspaces of this machine to others: docs/reference/http.md has the requests. */
 export async function serveSandbox(
@@ -72,12 +76,13 @@ function tell(cause: unknown, _request: RequestHead, reply: Reply): void {
 }
 
 function addRoutes(door: Door, open: OpenWorkspaces): void {
-  const { name, isolation, buildsImages } = open.workspaces
+  const { name, isolation, buildsImages, talks } = open.workspaces
   const about = {
     protocol: sandboxProtocol,
     name,
     isolation,
     ...(buildsImages && { buildsImages }),
+    ...(talks && { talks }),
   }
   door.get('/health', { admit: everybody }, async () => ({ status: 'healthy' }))
   door.get('/', async () => about)
@@ -94,7 +99,7 @@ function addRoutes(door: Door, open: OpenWorkspaces): void {
     const { id } = request.params
     const { to } = parse(z.object({ to: path }), request.query)
     const archive = await request.bytes(tar)
-    await open.with(id, async workspace => {
+    await open.with(id, async ({ workspace }) => {
       await unpacked(archive, from => workspace.put({ from, to }, { signal: gone(reply) }))
     })
     return { id }
@@ -102,12 +107,13 @@ function addRoutes(door: Door, open: OpenWorkspaces): void {
   door.post('/workspaces/:id/run', async (request, reply) => {
     const { command, input, ...rest } = parse(running, await request.json())
     const given = input === undefined ? {} : { input: Buffer.from(input, 'base64') }
-    return await open.with(request.params.id, workspace =>
+    return await open.with(request.params.id, ({ workspace }) =>
       workspace.run(command, { ...rest, ...given, signal: gone(reply) }),
     )
   })
+  addTalks(door, open)
   door.post('/workspaces/:id/fork', async ({ params }, reply) =>
-    open.with(params.id, async workspace => ({
+    open.with(params.id, async ({ workspace }) => ({
       id: await open.add(() => workspace.fork({ signal: gone(reply) })),
     })),
   )
@@ -117,8 +123,44 @@ function addRoutes(door: Door, open: OpenWorkspaces): void {
   })
 }
 
+/** Commands that are talked to while they run. */
+function addTalks(door: Door, open: OpenWorkspaces): void {
+  door.post('/workspaces/:id/start', async (request, reply) => {
+    const { command, ...rest } = parse(starting, await request.json())
+    await open.with(request.params.id, async ({ workspace, talks }) => {
+      if (!workspace.start) throw new ImpossibleError('no command here can be talked to')
+      const talk = randomUUID()
+      const started = workspace.start(command, { ...rest, signal: gone(reply) })
+      talks.set(talk, started.input)
+      reply.begin('application/x-ndjson')
+      await tellTalk(started, talk, reply)
+      talks.delete(talk)
+    })
+  })
+  door.post('/workspaces/:id/talks/:talk', async request => {
+    const { id, talk } = request.params
+    const told = parse(telling, await request.json())
+    await open.with(id, async ({ talks }) => {
+      const input = talks.get(talk)
+      if (!input) throw new RefusedRequest(404, 'no such command: it has ended')
+      if ('ends' in told) input.end()
+      else if (!input.write(Buffer.from(told.input, 'base64'))) await drained(input)
+    })
+    return { id }
+  })
+}
+
+/** Resolves when more can be written, or nothing any more. */
+function drained(input: Writable): Promise<void> {
+  return new Promise(resolve => {
+    input.once('drain', resolve).once('close', resolve)
+  })
+}
+
 interface OpenWorkspace {
   readonly workspace: Workspace
+  /** What commands that are talked to read, by the names of their talks. */
+  readonly talks: Map<string, Writable>
   users: number
   /** When somebody last used it. */
   used: number
@@ -147,19 +189,20 @@ class OpenWorkspaces implements AsyncDisposable {
     this.#opening++
     try {
       const id = randomUUID()
-      this.#open.set(id, { workspace: await open(), users: 0, used: performance.now() })
+      const workspace = await open()
+      this.#open.set(id, { workspace, talks: new Map(), users: 0, used: performance.now() })
       return id
     } finally {
       this.#opening--
     }
   }
 
-  async with<T>(id: string, work: (workspace: Workspace) => Promise<T>): Promise<T> {
+  async with<T>(id: string, work: (found: OpenWorkspace) => Promise<T>): Promise<T> {
     const found = this.#open.get(id)
     if (!found) throw new RefusedRequest(404, 'no such workspace: it was ended, or left idle')
     found.users++
     try {
-      return await work(found.workspace)
+      return await work(found)
     } finally {
       found.users--
       found.used = performance.now()

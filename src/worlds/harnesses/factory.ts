@@ -52,6 +52,7 @@ export function harnessFactory(tell: (text: string) => void): EnvironmentFactory
     async open(given) {
       const limits = limitsOf({ ...roomy, ...withoutUndefined(given) })
       const workspaces = await openPlace(given, limits)
+      await refuseSilent(workspaces)
       return harness({
         workspaces,
         opened: await findHarness(given, workspaces, tell),
@@ -70,6 +71,16 @@ function withoutUndefined({ seconds, memory, disk }: Options) {
     ...(memory !== undefined && { memory }),
     ...(disk !== undefined && { disk }),
   }
+}
+
+/** A harness is talked to while it runs; places where nothing can be are refused before anything begins. */
+async function refuseSilent(workspaces: Workspaces): Promise<void> {
+  if (workspaces.talks) return
+  await workspaces[Symbol.asyncDispose]()
+  throw new Error(
+    `no harness runs in ${workspaces.name}, whose commands cannot be talked to while they run: ` +
+      'leave out --sandbox for walls of this machine, or name docker, podman, e2b, daytona or an `espalier sandbox serve`',
+  )
 }
 
 function openPlace(

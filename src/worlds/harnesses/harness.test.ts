@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -111,6 +114,22 @@ describe('a harness', () => {
     expect(await outcomeOf('forks')).toEqual({ kind: 'completed' })
     expect(await outcomeOf('floods')).toEqual({ kind: 'completed' })
     expect(readdirSync(tmpdir()).filter(name => name.startsWith('espalier-workspace-'))).toEqual([])
+  })
+
+  it('is refused where no command can be talked to, before anything is begun', async () => {
+    const asked: string[] = []
+    const about = { protocol: 1, name: 'old', isolation: { standing: [], missing: [] } }
+    const server = createServer((request, response) => {
+      asked.push(request.url!)
+      response.end(JSON.stringify(about))
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await expect(openEnvironmentNamed(`harness:codex,sandbox=remote:${url}`)).rejects.toThrow(
+      `no harness runs in old at ${url}, whose commands cannot be talked to`,
+    )
+    expect(asked).toEqual(['/'])
+    server.close()
   })
 
   it('that met the limit of its attempt is scored by what it did', async () => {

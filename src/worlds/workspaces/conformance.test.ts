@@ -147,6 +147,32 @@ describe.each(kinds.filter(([, isHere]) => isHere))('a workspace %s', (_name, _i
     expect((await sh(fork, 'sh /tests/test.sh')).output).toBe('tested\n')
   })
 
+  it('talks to a command as it runs, and says how it ended', async () => {
+    const workspace = await open()
+    const script = 'while read line; do echo "heard $line"; done; echo over >&2; exit 4'
+    const started = workspace.start!(['/bin/sh', '-c', script], { signal, seconds: 60 })
+    const heard = started.output.setEncoding('utf8')[Symbol.asyncIterator]()
+    started.input.write('one\n')
+    expect(await heard.next()).toMatchObject({ value: 'heard one\n' })
+    started.input.write('two\n')
+    expect(await heard.next()).toMatchObject({ value: 'heard two\n' })
+    started.input.end()
+    const ended = { end: 'exited', code: 4, output: '', complaints: 'over\n' }
+    expect(await started.finished).toMatchObject(ended)
+  })
+
+  it('ends a command that it talks to when it is told to, and stays usable', async () => {
+    const workspace = await open()
+    const stop = new AbortController()
+    const started = workspace.start!(['cat'], { signal: stop.signal, seconds: 60 })
+    started.input.write('here\n')
+    const [first] = await once(started.output, 'data')
+    expect(String(first)).toBe('here\n')
+    stop.abort()
+    expect(await started.finished).toMatchObject({ end: 'stopped' })
+    expect((await sh(workspace, 'echo still here')).output).toBe('still here\n')
+  })
+
   it('stops a command when it is told to, and stays usable', async () => {
     const workspace = await open()
     const stop = new AbortController()

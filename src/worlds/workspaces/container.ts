@@ -44,6 +44,7 @@ export function containerWorkspaces(options: ContainerOptions): Workspaces {
   return {
     name: engine,
     buildsImages: true,
+    talks: true,
     shows: true,
     isolation: {
       by: engine,

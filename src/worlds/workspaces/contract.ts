@@ -102,6 +102,8 @@ export interface Workspaces extends AsyncDisposable {
   readonly isolation: Isolation
   /** Set if it builds images itself, so that no Dockerfile has to be interpreted here. */
   readonly buildsImages?: true
+  /** Set if commands can be talked to while they run (`Workspace.start`), as harnesses need. */
+  readonly talks?: true
   /** Set if they are on this machine, so that a source can show paths of it. */
   readonly shows?: true
   open(source: WorkspaceSource, call: Call): Promise<Workspace>

@@ -43,6 +43,7 @@ export function localWorkspaces(options: LocalOptions): Workspaces {
   return {
     name: isWalled ? 'walls of the system' : 'no walls',
     isolation,
+    talks: true,
     shows: true,
     async open(source, call) {
       call.signal.throwIfAborted()

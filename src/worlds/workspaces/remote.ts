@@ -1,10 +1,11 @@
+import { PassThrough } from 'node:stream'
 import { z } from 'zod'
 import type { Call } from '../../base/core/call.ts'
 import { describeCause } from '../../base/core/failure.ts'
 import { absences, untakenReason } from '../../base/core/process/absences.ts'
 import { keepSecret, keepSecretsIn } from '../../base/core/process/secrets.ts'
 import { delayOf, pause } from '../../base/core/process/timer.ts'
-import type { Finished } from '../sandboxes/run.ts'
+import type { Finished, StartedCommand } from '../sandboxes/run.ts'
 import { packFolder } from './archive.ts'
 import {
   type CommandCall,
@@ -41,6 +42,7 @@ const about = z.object({
   name: z.string().max(200),
   isolation: z.object({ standing: z.array(z.string()), missing: z.array(z.string()) }),
   buildsImages: z.boolean().optional(),
+  talks: z.boolean().optional(),
 })
 const opened = z.object({ id: z.string().regex(/^[\w-]{1,64}$/) })
 const finished: z.ZodType<Finished> = z.object({
@@ -51,6 +53,14 @@ const finished: z.ZodType<Finished> = z.object({
   cut: z.int().min(0),
 })
 
+/** What is told of a command that is talked to. */
+const told = z.union([
+  z.object({ id: z.string().regex(/^[\w-]{1,64}$/) }),
+  z.object({ printed: z.base64() }),
+  z.object({ finished }),
+  z.object({ error: z.string() }),
+])
+
 /**
  * Workspaces on another machine, kept by a server of `espalier sandbox serve` or one that speaks the
  * same few requests. Failures of that machine or of the connection are `WorkspaceError`s.
@@ -59,7 +69,7 @@ export async function remoteWorkspaces(options: RemoteOptions): Promise<Workspac
   keepSecret(options.key)
   keepSecretsIn(options.url)
   const server = new Server(options)
-  const { name, isolation, buildsImages } = await server.ask(about, 'GET', '/', {
+  const { name, isolation, buildsImages, talks } = await server.ask(about, 'GET', '/', {
     signal: AbortSignal.timeout(graceSeconds * 1000),
   })
   const send = makeShared(folder => server.send('POST', '/images', folder, neverStopped))
@@ -71,6 +81,7 @@ export async function remoteWorkspaces(options: RemoteOptions): Promise<Workspac
     name: `${name} at ${server.url}`,
     isolation,
     ...(buildsImages && { buildsImages }),
+    ...(talks && { talks }),
     async open(source, call) {
       const { workingFolder, variables, network } = source
       const image = await imageOf(source, call)
@@ -106,6 +117,42 @@ class RemoteWorkspace implements Workspace {
     return await this.#server.ask(finished, 'POST', `${this.#path}/run`, { signal, body, within })
   }
 
+  start(command: readonly string[], call: Omit<CommandCall, 'input'>): StartedCommand {
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const finished = this.#talk(command, call, { input, output }).finally(() => output.end())
+    finished.catch(() => undefined)
+    return { input, output, finished }
+  }
+
+  async #talk(
+    command: readonly string[],
+    { signal, seconds, variables }: Omit<CommandCall, 'input'>,
+    { input, output }: Talking,
+  ): Promise<Finished> {
+    const within = (seconds ?? 86_400) + graceSeconds
+    const asking = { signal, within, body: { command, seconds, variables } }
+    try {
+      for await (const line of this.#server.lines(`${this.#path}/start`, asking)) {
+        if ('finished' in line) return line.finished
+        if ('error' in line) throw new WorkspaceError(line.error)
+        if ('printed' in line) output.write(Buffer.from(line.printed, 'base64'))
+        // What cannot be told any more is dropped: the command says how it ended.
+        else void this.#tell(line.id, input, signal).catch(() => undefined)
+      }
+    } catch (cause) {
+      if (!signal.aborted && cause instanceof WorkspaceError) throw cause
+    }
+    if (signal.aborted) return { end: 'stopped', code: 137, output: '', complaints: '', cut: 0 }
+    throw new WorkspaceError(`the sandbox at ${this.#server.url} went away from a command`)
+  }
+
+  async #tell(talk: string, input: PassThrough, signal: AbortSignal): Promise<void> {
+    const path = `${this.#path}/talks/${talk}`
+    const say = (body: object) => this.#server.ask(opened, 'POST', path, { signal, body })
+    for await (const part of input) await say({ input: (part as Buffer).toString('base64') })
+    await say({ ends: true })
+  }
+
   async put({ from, to }: Put, call: Call): Promise<void> {
     await this.#server.send('PUT', `${this.#path}/files?to=${encodeURIComponent(to)}`, from, call)
   }
@@ -123,6 +170,12 @@ class RemoteWorkspace implements Workspace {
     // If the server is gone, so are its workspaces; a living one ends idle ones itself.
     await this.#server.ask(z.unknown(), 'DELETE', this.#path, { signal }).catch(() => undefined)
   }
+}
+
+/** What a command is talked to over. */
+interface Talking {
+  readonly input: PassThrough
+  readonly output: PassThrough
 }
 
 interface Asking extends Call {
@@ -168,7 +221,29 @@ class Server {
     }
   }
 
-  async #exchange(method: string, path: string, asking: Asking) {
+  /** Asks, and reads the answer line by line as it comes. */
+  async *lines(path: string, asking: Asking): AsyncGenerator<z.output<typeof told>> {
+    const response = await this.#ask('POST', path, asking)
+    if (!response.ok) {
+      const why = errorMessage(await bounded(response))
+      throw this.#broken('POST', path, `${response.status} ${why}`)
+    }
+    const decoder = new TextDecoder()
+    let rest = ''
+    for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      const texts = `${rest}${decoder.decode(part, { stream: true })}`.split('\n')
+      rest = texts.pop()!
+      if (rest.length > mostAnswer) throw this.#broken('POST', path, 'a line has no end')
+      // An empty line only says that the command still runs.
+      for (const text of texts.filter(Boolean)) {
+        const line = told.safeParse(tryJson(text))
+        if (!line.success) throw this.#broken('POST', path, 'not what the protocol has')
+        yield line.data
+      }
+    }
+  }
+
+  async #ask(method: string, path: string, asking: Asking): Promise<Response> {
     const { signal, body, archive, within = graceSeconds } = asking
     const type = archive ? 'application/x-tar' : 'application/json'
     const content = archive ?? (body && JSON.stringify(body))
@@ -181,13 +256,25 @@ class Server {
           ...(content !== undefined && { body: content }),
         })
       const awaited = { server: `the sandbox at ${this.url}`, isAway: untakenReason, ask, signal }
-      const response = await absences.ask(awaited)
+      return await absences.ask(awaited)
+    } catch (cause) {
+      throw this.#failed(method, path, signal, cause)
+    }
+  }
+
+  async #exchange(method: string, path: string, asking: Asking) {
+    const response = await this.#ask(method, path, asking)
+    try {
       return { status: response.status, text: await bounded(response) }
     } catch (cause) {
-      signal.throwIfAborted()
-      const why = cause instanceof Error ? (cause.cause ?? cause) : cause
-      throw this.#broken(method, path, describeCause(why))
+      throw this.#failed(method, path, asking.signal, cause)
     }
+  }
+
+  #failed(method: string, path: string, signal: AbortSignal, cause: unknown): WorkspaceError {
+    signal.throwIfAborted()
+    const why = cause instanceof Error ? (cause.cause ?? cause) : cause
+    return this.#broken(method, path, describeCause(why))
   }
 
   #broken(method: string, path: string, why: string): WorkspaceError {

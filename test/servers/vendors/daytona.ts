@@ -1,3 +1,4 @@
+import type { WebSocket } from 'ws'
 import {
   type Asked,
   type Fleet,
@@ -35,17 +36,29 @@ const refusedWith = (status: number, message: string) => ({
 
 /** A server that speaks Daytona's protocol: the API, and the toolbox within its machines. */
 export async function serveDaytona(): Promise<VendorServer> {
-  return await serveVendor('daytona', async (asked, fleet) => {
-    const { url, headers } = asked
-    if (headers.authorization !== 'Bearer key') return refusedWith(401, 'Invalid credentials')
-    const at = `http://${headers.host}`
-    const [, first, id = '', ...rest] = url.pathname.split('/')
-    if (id === '') return await answerAll(asked, fleet, at)
-    const machine = fleet.machines.get(id)
-    if (!machine) return refusedWith(404, `Sandbox with ID or name ${id} not found`)
-    if (first === 'toolbox') return await answerInside(asked, fleet, { id, path: rest.join('/') })
-    return await answerOne(asked, fleet, { machine, at, action: rest[0] })
-  })
+  return await serveVendor(
+    'daytona',
+    async (asked, fleet) => {
+      const { url, headers } = asked
+      if (headers.authorization !== 'Bearer key') return refusedWith(401, 'Invalid credentials')
+      const at = `http://${headers.host}`
+      const [, first, id = '', ...rest] = url.pathname.split('/')
+      if (id === '') return await answerAll(asked, fleet, at)
+      const machine = fleet.machines.get(id)
+      if (!machine) return refusedWith(404, `Sandbox with ID or name ${id} not found`)
+      if (first === 'toolbox') return await answerInside(asked, fleet, { id, path: rest.join('/') })
+      return await answerOne(asked, fleet, { machine, at, action: rest[0] })
+    },
+    follow,
+  )
+}
+
+/** Sends what a command of a session prints, marked as its output, until it has ended. */
+async function follow({ pathname }: URL, socket: WebSocket, fleet: Fleet): Promise<void> {
+  const { output, finished } = fleet.talks[Number(pathname.split('/').at(-2))]!
+  output.on('data', (part: Buffer) => socket.send(Buffer.concat([Buffer.from([1, 1, 1]), part])))
+  await finished
+  socket.close()
 }
 
 async function answerAll({ method, url, body }: Asked, fleet: Fleet, at: string) {
@@ -102,10 +115,30 @@ async function answerInside(
     const { output, code } = await fleet.shell(id, JSON.parse(body.toString()).command, gone)
     return { status: 200, json: { exitCode: code, result: output } }
   }
+  if (path.startsWith('process/session')) return await answerSession(body, fleet, { id, path })
   if (!path.startsWith('files/')) return refusedWith(404, path)
   const boundary = /boundary=(.+)$/.exec(headers['content-type']!)![1]!
   const parts = body.toString('latin1').split(`--${boundary}`).slice(1, -1)
   const contents = parts.map(part => part.slice(part.indexOf('\r\n\r\n') + 4, -2))
   await fleet.write(id, contents[0]!, Buffer.from(contents[1]!, 'latin1'))
   return { status: 200 }
+}
+
+/** Commands that are talked to; each session has one. */
+async function answerSession(
+  body: Buffer,
+  fleet: Fleet,
+  { id, path }: { readonly id: string; readonly path: string },
+) {
+  const [, , , action, command, input] = path.split('/')
+  const told = body.length > 0 ? JSON.parse(body.toString()) : {}
+  if (action === 'exec') {
+    fleet.talk(id, told.command)
+    return { status: 202, json: { cmdId: String(fleet.talks.length - 1) } }
+  }
+  const talk = fleet.talks[Number(command)]
+  if (input === 'input') talk?.input.write(told.data)
+  if (!talk || input === 'input') return { status: 200, json: {} }
+  const { code: exitCode } = await talk.finished
+  return { status: 200, json: { id: command, command: '', exitCode } }
 }

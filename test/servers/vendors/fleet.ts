@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type WebSocket, WebSocketServer } from 'ws'
 import type { StartedCommand } from '../../../src/worlds/sandboxes/run.ts'
 import { usualLimits, type Workspace } from '../../../src/worlds/workspaces/contract.ts'
 import { localWorkspaces } from '../../../src/worlds/workspaces/local.ts'
@@ -86,8 +87,8 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Starts a line of shell that is talked to; what is asked for by its number later. */
-  talk(id: string, line: string, gone: AbortSignal): StartedCommand {
-    const signal = AbortSignal.any([gone, this.#stop.signal])
+  talk(id: string, line: string, gone?: AbortSignal): StartedCommand {
+    const signal = AbortSignal.any([this.#stop.signal, ...(gone ? [gone] : [])])
     const started = this.machines.get(id)!.workspace.start!(['/bin/bash', '-c', line], { signal })
     this.talks.push(started)
     return started
@@ -131,6 +132,7 @@ export async function serveVendor(
     asked: Asked,
     fleet: Fleet,
   ) => Promise<{ readonly status: number; readonly json?: unknown } | undefined>,
+  follow?: (url: URL, socket: WebSocket, fleet: Fleet) => Promise<void>,
 ): Promise<VendorServer> {
   const fleet = new Fleet()
   const server = createServer(async (request, response) => {
@@ -148,6 +150,14 @@ export async function serveVendor(
     if (!answered || response.destroyed) return
     response.writeHead(answered.status, { 'content-type': 'application/json' })
     response.end(answered.json === undefined ? '' : JSON.stringify(answered.json))
+  })
+  const sockets = new WebSocketServer({ noServer: true })
+  server.on('upgrade', (request, connection, head) => {
+    const url = new URL(request.url!, 'http://here')
+    if (!follow || !url.pathname.endsWith('/logs')) return connection.destroy()
+    return sockets.handleUpgrade(request, connection, head, socket => {
+      void follow(url, socket, fleet)
+    })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {

@@ -62,6 +62,27 @@ export function afterTalkLine(id: string, errors: string, outputBytes: number): 
   return `${sweepLine(id)}; head -c ${outputBytes} ${errors} | base64 | tr -d "\\n"; rm -f ${errors}`
 }
 
+/** The line that ends the input of a line that is fed. */
+export const inputEnd = '.\n'
+
+/** A part of that input, as a line. */
+export const inputLine = (part: Buffer): string => `${part.toString('base64')}\n`
+
+/**
+ * The line of shell that runs another and feeds it lines of base64 up to the one that ends its input, for vendors
+ * that take lines and never end them.
+ */
+export function fedLine(line: string): string {
+  const read = `while IFS= read -r l <&3; do case $l in .) break;; "") ;; *) printf %s "$l" | base64 -d;; esac; done`
+  const script = [
+    `exec 3<&0; p=$(mktemp -u ${machineFolder}/espalier-XXXXXX) && mkfifo $p || exit 1`,
+    `{ ${read}; } > $p 2> /dev/null & r=$!`,
+    `( ${line} ) < $p; c=$?`,
+    'kill $r 2> /dev/null; rm -f $p; exit $c',
+  ]
+  return `/bin/sh -c ${quote(script.join('\n'))}`
+}
+
 function settingsOf({ variables, id }: Pick<MachineCommand, 'variables' | 'id'>): string {
   const settings = Object.entries({ ...variables, ESPALIER_RUN: id })
   return settings.map(([name, value]) => quote(`${name}=${value}`)).join(' ')

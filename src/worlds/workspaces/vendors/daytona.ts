@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import type { Daytona, Sandbox } from '@daytona/sdk'
 import { missingPackage } from '../../../base/core/names/missing-package.ts'
 import { keepSecret } from '../../../base/core/process/secrets.ts'
 import type { Workspaces } from '../contract.ts'
-import type { ListedMachine, Machine, MachineSource, Vendor } from './machine.ts'
+import { fedLine, inputEnd, inputLine } from './command.ts'
+import type { ListedMachine, Machine, MachineSource, Talk, TalkCall, Vendor } from './machine.ts'
 import { type VendorOptions, vendorWorkspaces } from './workspaces.ts'
 
 /** Daytona's service, or one of your own. */
@@ -34,6 +36,7 @@ export async function daytonaWorkspaces(options: DaytonaOptions): Promise<Worksp
 
 class DaytonaVendor implements Vendor {
   readonly name = 'daytona'
+  readonly talks = true
   readonly #sdk: Sdk
   readonly #options: DaytonaOptions
   readonly #service: Daytona
@@ -75,6 +78,7 @@ class DaytonaVendor implements Vendor {
       async shell(line, { seconds }) {
         return (await sandbox.process.executeCommand(line, '/', undefined, seconds)).result
       },
+      talk: (line, call) => talkIn(sandbox, line, call),
       upload: (path, bytes) => sandbox.fs.uploadFile(bytes, path),
       fork: async ({ labels, lease }) => {
         const copy = await sandbox.fork({}, startSeconds)
@@ -117,4 +121,20 @@ class DaytonaVendor implements Vendor {
   isFull(cause: unknown): boolean {
     return cause instanceof this.#sdk.DaytonaRateLimitError
   }
+}
+
+/** A command of a session of its own, which takes lines and is followed by its log. */
+async function talkIn({ process }: Sandbox, line: string, { onOutput }: TalkCall): Promise<Talk> {
+  const session = `espalier-${randomUUID()}`
+  await process.createSession(session)
+  const asked = { command: fedLine(line), runAsync: true, suppressInputEcho: true }
+  const { cmdId } = await process.executeSessionCommand(session, asked)
+  const followed = process.getSessionCommandLogs(session, cmdId, onOutput, () => undefined)
+  const ended = followed.then(async () => {
+    const { exitCode } = await process.getSessionCommand(session, cmdId)
+    await process.deleteSession(session)
+    return exitCode ?? 137
+  })
+  const say = (text: string) => process.sendSessionCommandInput(session, cmdId, text)
+  return { write: part => say(inputLine(part)), finish: () => say(inputEnd), ended }
 }

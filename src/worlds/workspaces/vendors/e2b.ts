@@ -33,6 +33,7 @@ export async function e2bWorkspaces(options: E2bOptions): Promise<Workspaces> {
 
 class E2b implements Vendor {
   readonly name = 'e2b'
+  readonly talks = true
   readonly #sdk: Sdk
   readonly #options: E2bOptions
   readonly #connection: ConnectionOpts

@@ -59,6 +59,8 @@ export interface ListedMachine {
 /** A vendor of machines. */
 export interface Vendor extends AsyncDisposable {
   readonly name: string
+  /** Set if its machines have `talk`. */
+  readonly talks?: true
   start(source: MachineSource): Promise<Machine>
   /** The machines that carry these labels, those of other processes too. */
   list(labels: Labels): Promise<readonly ListedMachine[]>

@@ -49,6 +49,7 @@ export async function vendorWorkspaces(
   return {
     name: vendor.name,
     isolation: { by: vendor.name, standing: ['network', 'files', 'processes'], missing: [] },
+    ...(vendor.talks && { talks: vendor.talks }),
     open: (source, call) => keeper.open(source, call),
     async [Symbol.asyncDispose]() {
       try {
