@@ -11,8 +11,6 @@ export interface Gateway {
   readonly readTask: (id: TaskId, data?: unknown) => Task
   /** The name of the model that is listed. */
   readonly model: string
-  /** Whether images may be passed on. */
-  readonly images: boolean
   /** What is known of an answer's tokens: the exact ones, or only the text. */
   readonly capture: 'tokens' | 'text'
   readonly decode: (id: number) => string

@@ -113,14 +113,13 @@ function answererOf(
   attempt: GatewayAttempt | undefined,
   { id, reply, requestId }: Naming,
 ): Answerer & { readonly requestId?: string } {
-  const { attempts, model, images, decode } = gateway
+  const { attempts, model, decode } = gateway
   const asked = (): GatewayAttempt => {
     if (attempt) return attempt
     throw new RequestProblem('invalid', 'this request names no attempt')
   }
   return {
     model,
-    images,
     decode,
     respond(request, onDelta) {
       const controller = abortWhenGone(reply)

@@ -58,8 +58,6 @@ export function openGateway(options: OpenGatewayOptions): Gateway & AsyncDisposa
     secrets,
     readTask: (id, data) => readTask(id, data, options),
     model: options.model ?? renderer.name,
-    // A server that is sent messages may read images; tokens are text.
-    images: !ids,
     capture: ids ? 'tokens' : 'text',
     decode: id => renderer.decode(Int32Array.of(id)),
     [Symbol.asyncDispose]: () => attempts[Symbol.asyncDispose](),

@@ -112,7 +112,7 @@ export function startAgent<Data>(
       }
       tell({ kind: 'asks', seat: call.seat ?? '', request, answer })
     })
-  const capture = { respond, countTokens: () => 0 }
+  const capture = { respond, countTokens: async () => 0 }
   const hooks = makeSeatHooks({ capture, signal, policy: 'played' }, seats)
   const agentCall = { ...hooks, task: task.data, id: task.id, seed, signal }
   inAttempt(hooks, async () => agent(agentCall)).then(

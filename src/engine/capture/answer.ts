@@ -1,5 +1,5 @@
 import type { Renderer } from '@espalier/text'
-import { type AssistantMessage, type Reply, textOf } from '@espalier/text'
+import { type AssistantMessage, imagesIn, type Reply, textOf } from '@espalier/text'
 import { acrossNow } from '../../base/core/failure.ts'
 import type { Outcome } from '../../base/core/outcome.ts'
 import type { Finish } from '../../base/core/policy.ts'
@@ -51,11 +51,13 @@ export interface AttemptOrder {
 
 /** Answers one request: matches it, draws as many answers as it wants, and keeps every one. */
 export async function answerRequest(
-  request: ChatRequest,
+  given: ChatRequest,
   answering: Answering,
 ): Promise<readonly ChatAnswer[]> {
   const { seat, context, attempt, samplingFrom } = answering
   const began = answering.order.tick()
+  const showsImages = imagesIn(given.messages).length > 0
+  const request = showsImages ? await seat.images.admit(given, attempt.signal) : given
   const prompted = seat.known.match(shownBy(request, context), attempt)
   if (samplingFrom === 'run') noteSampling(request, answering)
   const { count = 1 } = request

@@ -1,3 +1,4 @@
+import { imagesIn } from '@espalier/text'
 import { joinSignals } from '../../base/core/call.ts'
 import { Failure, RunEndingError } from '../../base/core/failure.ts'
 import { isGradableOutcome, type Outcome } from '../../base/core/outcome.ts'
@@ -181,9 +182,15 @@ class CapturedAttempt implements Capture, AttemptOrder {
     if (outcome) throw new AttemptIsOver(outcome)
   }
 
-  countTokens(request: ChatRequest, { seat = '' }: Pick<ChatCall, 'seat'> = {}): number {
-    const { context, known } = this.#seatOf(seat)
-    return known.match(shownBy(request, context), this.#options.attempt).tokens.length
+  async countTokens(
+    request: ChatRequest,
+    { seat = '' }: Pick<ChatCall, 'seat'> = {},
+  ): Promise<number> {
+    const { context, known, images } = this.#seatOf(seat)
+    const { attempt } = this.#options
+    const showsImages = imagesIn(request.messages).length > 0
+    const asked = showsImages ? await images.admit(request, attempt.signal) : request
+    return known.match(shownBy(asked, context), attempt).tokens.length
   }
 
   end(ending: CaptureEnding = {}): Promise<readonly [Tree, ...Tree[]]> {

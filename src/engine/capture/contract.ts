@@ -148,7 +148,7 @@ export interface Capture {
    */
   respond(request: ChatRequest, call: ChatCall): Promise<readonly ChatAnswer[]>
   /** How many tokens the policy would be shown. */
-  countTokens(request: ChatRequest, call?: Pick<ChatCall, 'seat'>): number
+  countTokens(request: ChatRequest, call?: Pick<ChatCall, 'seat'>): Promise<number>
   /** What already ended the attempt before it was closed: a limit, a guard, its signal. */
   readonly ended: Outcome | undefined
   /** The last failure at a boundary, if no later request was answered. */

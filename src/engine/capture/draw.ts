@@ -64,10 +64,11 @@ export async function drawTurn(prompted: Prompted, options: DrawOptions): Promis
 
 /** A walk of one turn that begins with the prompt, in a tree of its own. */
 function makeScratch(prompted: Prompted, { context, attempt, seedName }: DrawOptions): Walk {
-  const { tokens, messages, tools } = prompted
+  const { tokens, images, messages, tools } = prompted
   const world = tools.length === 0 ? nowhere : { ...nowhere, tools }
   const shown = [...messages]
-  return emptyWalk(rollingWith(context), attempt, { world, branch: seedName, tokens, shown })
+  const given = { world, branch: seedName, tokens, images, shown }
+  return emptyWalk(rollingWith(context), attempt, given)
 }
 
 const rolling = new WeakMap<CaptureContext, RolloutContext>()

@@ -38,7 +38,6 @@ export function agentFetch({ capture, signal, model }: FetchOptions): typeof fet
       outlet,
       answerer: {
         model,
-        images: true,
         memory,
         respond: (asked, onDelta) =>
           capture.respond(asked, { signal: stopped, ...(onDelta && { onDelta }) }),

@@ -9,6 +9,7 @@ import {
   placeAt,
   root,
 } from '../../base/core/tree.ts'
+import { placesBehind } from '../rollout/images/places.ts'
 import { findRepeats } from '../rollout/repeats.ts'
 import { type CapturedTurn, type Fork, promptLength, turnLength } from './turn.ts'
 import { findCause } from './why/cause.ts'
@@ -117,7 +118,9 @@ function makePlanter(
     const isBeginning = !pathTo(tree, at).some(
       ({ node }) => tree.nodes[node]!.segment.origin === 'sampled',
     )
-    return add(at, given(isBeginning ? 'prompt' : 'observed', turn.given, repeatsIn(turn)))
+    const images = placesBehind(turn.images, turn.keep)
+    const origin = isBeginning ? 'prompt' : 'observed'
+    return add(at, given(origin, turn.given, repeatsIn(turn), images))
   }
 
   /** Which of a rewritten path's tokens repeat the one it was made from. */
@@ -190,5 +193,6 @@ function compareTokens(a: CapturedTurn, b: CapturedTurn): number {
     const difference = left![at]! - right![at]!
     if (difference !== 0) return difference
   }
-  return left!.length - right!.length
+  if (left!.length !== right!.length) return left!.length - right!.length
+  return a.tokensKey < b.tokensKey ? -1 : Number(a.tokensKey > b.tokensKey)
 }

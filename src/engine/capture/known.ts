@@ -1,7 +1,9 @@
 import type { Message, Renderer, ToolDefinition } from '@espalier/text'
 import type { Call } from '../../base/core/call.ts'
 import { acrossNow } from '../../base/core/failure.ts'
+import { type ImagePlace, moved } from '../../base/core/image.ts'
 import { commonLength } from '../rollout/act.ts'
+import { placesIn, sharedTokens } from '../rollout/images/places.ts'
 import { makeTokenBuffer, type TokenBuffer } from '../rollout/token-buffer.ts'
 import { type Keyed, Keys, messageKeys, tokensKey } from './message-key.ts'
 import { type CapturedTurn, type Prompted, promptLength, turnLength } from './turn.ts'
@@ -181,20 +183,27 @@ function bridged(renderer: Renderer, asked: Asked, base: CapturedTurn): Prompted
     tools: asked.tools,
   })
   const depth = base.depth + 1
+  const seen = (ids: Int32Array, messages: readonly Message[]) => placesIn(renderer, ids, messages)
   if (between.kind === 'extends') {
+    const added = seen(between.ids, asked.messages.slice(known))
     const tokens = continued(base.tokens, length, between.ids)
-    return prompted(asked, { known, base, keep: length, given: between.ids, tokens, depth })
+    const images = [...base.images, ...added.map(image => moved(image, length))]
+    return prompted(asked, { known, base, keep: length, given: between.ids, tokens, images, depth })
   }
   const tokens = continued(base.tokens, between.keep, between.ids)
-  const keep = wholeTurns(base, between.keep)
+  const images = seen(tokens.view(), asked.messages)
+  const same = sharedTokens({ old: base.images, now: images, keep: between.keep })
+  const keep = wholeTurns(base, same)
   const given = tokens.view().slice(keep)
-  return prompted(asked, { known, base, keep, given, tokens, depth, rewrite: between.reason })
+  const { reason: rewrite } = between
+  return prompted(asked, { known, base, keep, given, tokens, images, depth, rewrite })
 }
 
 /** Renders everything; what the tokens share with a known path is stored once. */
 function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn[]): Prompted {
   const ids = renderer.render(asked.messages, asked.tools)
-  const { base, keep } = longestShared(turns, ids)
+  const images = placesIn(renderer, ids, asked.messages)
+  const { base, keep } = longestShared(turns, { ids, images })
   // The tokens decide: a message written differently may still be the same tokens to the policy.
   const isSame = base !== undefined && keep === turnLength(base)
   return prompted(asked, {
@@ -203,6 +212,7 @@ function rendered(renderer: Renderer, asked: Asked, turns: readonly CapturedTurn
     keep,
     given: keep === 0 ? ids : ids.slice(keep),
     tokens: makeTokenBuffer(ids),
+    images,
     depth: depthOf(asked.messages),
   })
 }
@@ -219,7 +229,7 @@ type Placed = Omit<Prompted, keyof Asked | 'tokensKey' | 'rewrite'> & { readonly
 
 /** What was asked, with its place. Field by field, so that all have one shape, as in `openTurn`. */
 function prompted({ messages, keys, tools, toolsKey }: Asked, placed: Placed): Prompted {
-  const { known, base, keep, given, tokens, depth, rewrite } = placed
+  const { known, base, keep, given, tokens, images, depth, rewrite } = placed
   return {
     messages,
     keys,
@@ -230,7 +240,8 @@ function prompted({ messages, keys, tools, toolsKey }: Asked, placed: Placed): P
     keep,
     given,
     tokens,
-    tokensKey: tokensKey(tokens),
+    images,
+    tokensKey: tokensKey(tokens, images),
     depth,
     rewrite,
   }
@@ -239,13 +250,14 @@ function prompted({ messages, keys, tools, toolsKey }: Asked, placed: Placed): P
 /** The turn whose path begins with the most of these tokens, and how many that are. */
 function longestShared(
   turns: readonly CapturedTurn[],
-  ids: Int32Array,
+  { ids, images }: { readonly ids: Int32Array; readonly images: readonly ImagePlace[] },
 ): { readonly base: CapturedTurn | undefined; readonly keep: number } {
   let best: CapturedTurn | undefined
   let most = 0
   for (const turn of turns) {
     const path = turn.tokens.view().subarray(0, turnLength(turn))
-    const keep = wholeTurns(turn, commonLength(path, ids))
+    const common = commonLength(path, ids)
+    const keep = wholeTurns(turn, sharedTokens({ old: turn.images, now: images, keep: common }))
     if (keep <= most) continue
     best = turn
     most = keep

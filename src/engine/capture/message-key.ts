@@ -1,6 +1,7 @@
 import { createHash, type Hash, hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Message, type ToolCall, type ToolDefinition, textOf } from '@espalier/text'
+import type { ImagePlace } from '../../base/core/image.ts'
 import type { TokenBuffer } from '../rollout/token-buffer.ts'
 
 /**
@@ -88,8 +89,16 @@ const digested = new WeakMap<TokenBuffer, { length: number; readonly hash: Hash 
 /** Up to this many tokens, hashing all again is cheaper than keeping a running hash. */
 const few = 1024
 
-/** A short key for the tokens of a path. On long paths only the tokens since the last call are hashed. */
-export function tokensKey(tokens: TokenBuffer): string {
+/** A short key for the tokens of a path and the images that they show: others of one size have the same tokens. */
+export function tokensKey(tokens: TokenBuffer, images: readonly ImagePlace[]): string {
+  const key = keyOf(tokens)
+  if (images.length === 0) return key
+  const shown = images.map(({ digest }) => digest).join(' ')
+  return hash('sha256', `${key} ${shown}`, 'hex').slice(0, 16)
+}
+
+/** On long paths only the tokens since the last call are hashed. */
+function keyOf(tokens: TokenBuffer): string {
   if (tokens.length <= few) return hash('sha256', bytesOf(tokens.view()), 'hex').slice(0, 16)
   const known = digested.get(tokens) ?? { length: 0, hash: createHash('sha256') }
   const added = tokens.view(known.length)

@@ -8,20 +8,9 @@ import { toolsKey } from './message-key.ts'
 /** What a request shows the policy. */
 export function shownBy(request: ChatRequest, context: CaptureContext): Shown {
   const { shared, policy, renderer } = context
-  if (policy.capabilities.ids) refuseImages(request)
   refuseCandidates(request, policy)
   const tools = shared.tools.same(offeredTools(request))
   return { messages: shownMessages(request, renderer), tools, toolsKey: toolsKey(tools) }
-}
-
-/** A template may write a sign for an image, but tokens carry no pixels. */
-function refuseImages({ messages }: ChatRequest): void {
-  const at = messages.findIndex(
-    ({ content }) => Array.isArray(content) && content.some(({ type }) => type === 'image_url'),
-  )
-  if (at < 0) return
-  const place = `messages[${at}]`
-  throw new RequestProblem('unsupported', `${place} has an image, and this policy reads text only`)
 }
 
 function refuseCandidates({ topLogprobs = 0 }: ChatRequest, { capabilities }: Policy): void {

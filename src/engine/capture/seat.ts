@@ -2,6 +2,7 @@ import type { TrajectoryEvent } from '../../base/core/trajectory.ts'
 import type { CaptureContext } from './contract.ts'
 import { type Known, makeKnown } from './known.ts'
 import { makeRoom, type Room } from './room.ts'
+import { SentImages } from './sent-images.ts'
 
 /** Whoever asks in an attempt: its conversations, and what they took. */
 export interface Seat {
@@ -9,6 +10,7 @@ export interface Seat {
   /** What its requests are answered with: its player's renderer, if it has a player of its own. */
   readonly context: CaptureContext
   readonly known: Known
+  readonly images: SentImages
   readonly tally: Tally
   /** What is left of its limits. */
   readonly room: Room
@@ -17,12 +19,16 @@ export interface Seat {
 /** Opens a seat. */
 export function makeSeat(name: string, context: CaptureContext): Seat {
   const renderer = context.seats?.get(name)?.renderer ?? context.renderer
+  // The context is copied only for a seat with a renderer of its own: every attempt has seats.
+  const own = renderer === context.renderer ? context : { ...context, renderer }
+  const tally = makeTally()
+  const note = (detail: string): void => void tally.events.push({ kind: 'images', detail })
   return {
     name,
-    // The context is copied only for a seat with a renderer of its own: every attempt has seats.
-    context: renderer === context.renderer ? context : { ...context, renderer },
+    context: own,
     known: makeKnown(renderer),
-    tally: makeTally(),
+    images: new SentImages(own, note),
+    tally,
     room: makeRoom(context.limits),
   }
 }

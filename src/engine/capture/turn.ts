@@ -1,4 +1,5 @@
 import type { AssistantMessage, Message, ToolDefinition } from '@espalier/text'
+import type { ImagePlace } from '../../base/core/image.ts'
 import type { Finish } from '../../base/core/policy.ts'
 import type { SampledSegment } from '../../base/core/segment.ts'
 import type { TokenBuffer } from '../rollout/token-buffer.ts'
@@ -51,7 +52,9 @@ export interface Prompted {
   readonly given: Int32Array
   /** All of it. */
   readonly tokens: TokenBuffer
-  /** A name for all these tokens. */
+  /** The images that they show, in the order of their tokens. */
+  readonly images: readonly ImagePlace[]
+  /** A name for all these tokens, and for what their images show. */
   readonly tokensKey: string
   /** Turns that were sampled on this path before, at least. */
   readonly depth: number
@@ -94,6 +97,7 @@ export function openTurn(
     keep: prompted.keep,
     given: prompted.given,
     tokens: prompted.tokens,
+    images: prompted.images,
     tokensKey: prompted.tokensKey,
     depth: prompted.depth,
     rewrite: prompted.rewrite,

@@ -10,11 +10,9 @@ export interface Answerer {
     request: ChatRequest,
     onDelta?: (delta: ChatDelta) => void,
   ): Promise<readonly ChatAnswer[]>
-  countTokens(request: ChatRequest): number
+  countTokens(request: ChatRequest): Promise<number>
   /** The name of the model that is listed. */
   readonly model: string
-  /** Whether images may be passed on. @default false */
-  readonly images?: boolean
   readonly memory?: ResponseMemory
   /** The text of one token. */
   readonly decode?: (id: number) => string
@@ -49,7 +47,7 @@ export async function answerRoute(
   const { dialect } = route
   try {
     if (route.kind === 'models') outlet.body(200, writeModels(route, answerer.model, exchange.now))
-    else if (route.kind === 'count') outlet.body(200, countTokens(route, exchange, answerer))
+    else if (route.kind === 'count') outlet.body(200, await countTokens(route, exchange, answerer))
     else await answerChat(route, exchange, { answerer, outlet })
   } catch (cause) {
     const { status, body } = dialect.problem(toProblem(cause))
@@ -57,16 +55,15 @@ export async function answerRoute(
   }
 }
 
-function countTokens(
+async function countTokens(
   { dialect, model }: { readonly dialect: Dialect; readonly model?: string },
   { body }: Exchange,
   answerer: Answerer,
-): unknown {
+): Promise<unknown> {
   const { counting } = dialect
   if (!counting) throw new RequestProblem('not-found', 'this dialect counts no tokens')
-  const { images = false } = answerer
-  const { chat } = counting.read(body, { images, ...(model !== undefined && { model }) })
-  return counting.write(answerer.countTokens(chat))
+  const { chat } = counting.read(body, model === undefined ? {} : { model })
+  return counting.write(await answerer.countTokens(chat))
 }
 
 async function answerChat(
@@ -75,8 +72,8 @@ async function answerChat(
   { answerer, outlet }: { readonly answerer: Answerer; readonly outlet: Outlet },
 ): Promise<void> {
   const { dialect, model, stream } = route
-  const { memory, images, decode } = answerer
-  const read = dialect.read(body, { model, stream, images, memory })
+  const { memory, decode } = answerer
+  const read = dialect.read(body, { model, stream, memory })
   const asked: Asked =
     requestId === undefined ? read : { ...read, chat: { ...read.chat, requestId } }
   const writing: WriteOptions = { id, created: now, decode, memory }

@@ -26,12 +26,6 @@ import { argumentsText, chosenTool, jsonSchemaFormat, readName, readTool } from 
 /** Fields by which a server would hold or change the conversation itself, or bring tools of its own. */
 const neutral = { mcp_servers: null, container: null, thread: null, compaction: null } as const
 
-/** What every piece of a conversation is read with. */
-interface Reading {
-  readonly turns: Turns
-  readonly options: ReadOptions
-}
-
 /** Reads a body of Anthropic's Messages. */
 export function readAnthropic(given: unknown, options: ReadOptions): Asked {
   const asked = readAnthropicPrompt(given, options)
@@ -45,7 +39,7 @@ export function readAnthropicPrompt(given: unknown, options: ReadOptions): Asked
   refuseUnlessNeutral(body, neutral)
   const tools = readTools(body)
   const chat: ChatRequest = {
-    messages: readMessages(body, options),
+    messages: readMessages(body),
     tools,
     ...defined({
       ...readChoice(body, tools),
@@ -66,16 +60,16 @@ export function readAnthropicPrompt(given: unknown, options: ReadOptions): Asked
   }
 }
 
-function readMessages(body: Fields, options: ReadOptions): ChatRequest['messages'] {
+function readMessages(body: Fields): ChatRequest['messages'] {
   const turns = makeTurns()
   if (body.system !== undefined && body.system !== null) {
-    const content = readContent(body.system, 'system', options)
+    const content = readContent(body.system, 'system')
     if (content !== '') turns.add({ role: 'system', content })
   }
   const list = listIn(body, 'messages', { most: most.messages }) ?? []
   for (const [index, each] of list.entries()) {
     const at = `messages[${index}]`
-    readMessage(toFields(each, at), at, { turns, options })
+    readMessage(toFields(each, at), at, turns)
   }
   const messages = turns.end()
   if (list.length === 0) refuse('messages', 'is missing or empty')
@@ -86,52 +80,52 @@ function readMessages(body: Fields, options: ReadOptions): ChatRequest['messages
   )
 }
 
-function readMessage(fields: Fields, at: string, reading: Reading): void {
+function readMessage(fields: Fields, at: string, turns: Turns): void {
   const { role, content } = fields
   const place = join(at, 'content')
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     refuse(join(at, 'role'), `must be user, assistant or system, got ${short(role)}`)
   }
   if (role === 'system') {
-    reading.turns.add({ role, content: readContent(content, place, reading.options) })
+    turns.add({ role, content: readContent(content, place) })
     return
   }
   if (typeof content === 'string') {
-    if (role === 'assistant') reading.turns.say(content)
-    else reading.turns.add({ role, content })
+    if (role === 'assistant') turns.say(content)
+    else turns.add({ role, content })
     return
   }
   const blocks = listIn(fields, 'content', { most: most.parts, at }) ?? refuse(place, 'is missing')
   if (role === 'user') {
-    readUserBlocks(blocks, place, reading)
+    readUserBlocks(blocks, place, turns)
     return
   }
   for (const [index, block] of blocks.entries()) {
     const here = `${place}[${index}]`
-    readAssistantBlock(toFields(block, here), here, reading)
+    readAssistantBlock(toFields(block, here), here, turns)
   }
 }
 
 /** Results of tools are messages of their own; what else a user says follows them. */
-function readUserBlocks(blocks: readonly unknown[], place: string, { turns, options }: Reading) {
+function readUserBlocks(blocks: readonly unknown[], place: string, turns: Turns): void {
   const parts: ContentPart[] = []
   for (const [index, each] of blocks.entries()) {
     const at = `${place}[${index}]`
     const block = toFields(each, at)
     if (block.type !== 'tool_result') {
-      parts.push(readPart(block, at, options))
+      parts.push(readPart(block, at))
       continue
     }
     turns.add({
       role: 'tool',
       tool_call_id: neededTextIn(block, 'tool_use_id', at),
-      content: readContent(block.content ?? '', join(at, 'content'), options),
+      content: readContent(block.content ?? '', join(at, 'content')),
     })
   }
   if (parts.length > 0) turns.add({ role: 'user', content: joinParts(parts, '\n') })
 }
 
-function readAssistantBlock(block: Fields, at: string, { turns }: Reading): void {
+function readAssistantBlock(block: Fields, at: string, turns: Turns): void {
   switch (block.type) {
     case 'text':
       turns.say(neededTextIn(block, 'text', at))
@@ -153,28 +147,28 @@ function readAssistantBlock(block: Fields, at: string, { turns }: Reading): void
   }
 }
 
-function readContent(value: unknown, at: string, options: ReadOptions): Content {
+function readContent(value: unknown, at: string): Content {
   if (typeof value === 'string') return value
   if (!Array.isArray(value)) return refuse(at, `must be a text or a list of blocks`)
   if (value.length > most.parts) return refuse(at, `has more than ${most.parts} blocks`)
   const parts = value.map((each, index) => {
     const here = `${at}[${index}]`
-    return readPart(toFields(each, here), here, options)
+    return readPart(toFields(each, here), here)
   })
   return joinParts(parts, '\n')
 }
 
-function readPart(block: Fields, at: string, { images }: ReadOptions): ContentPart {
+function readPart(block: Fields, at: string): ContentPart {
   if (block.type === 'text') return { type: 'text', text: neededTextIn(block, 'text', at) }
   if (block.type !== 'image') {
     return refuseUnsupported(join(at, 'type'), `is ${short(block.type)}; text and image are taken`)
   }
   const place = join(at, 'source')
   const source = toFields(block.source, place)
-  if (source.type === 'url') return imagePart(neededTextIn(source, 'url', place), at, images)
+  if (source.type === 'url') return imagePart(neededTextIn(source, 'url', place))
   if (source.type !== 'base64') return refuseUnsupported(place, 'must be of type base64 or url')
   const media = neededTextIn(source, 'media_type', place)
-  return imagePart(`data:${media};base64,${neededTextIn(source, 'data', place)}`, at, images)
+  return imagePart(`data:${media};base64,${neededTextIn(source, 'data', place)}`)
 }
 
 function readTools(body: Fields): readonly ToolDefinition[] {

@@ -1,10 +1,8 @@
 import type { Content, ContentPart } from '@espalier/text'
-import { refuseUnsupported } from './fields.ts'
 
-/** An image to pass on, or a refusal if the policy reads none. */
-export function imagePart(url: string, place: string, images: boolean | undefined): ContentPart {
-  if (images) return { type: 'image_url', image_url: { url } }
-  return refuseUnsupported(place, 'is an image, and this policy reads text only')
+/** An image as messages hold it. */
+export function imagePart(url: string): ContentPart {
+  return { type: 'image_url', image_url: { url } }
 }
 
 /**

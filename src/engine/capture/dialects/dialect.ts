@@ -11,8 +11,6 @@ export interface ReadOptions {
   readonly model?: string | undefined
   /** Whether the path asks for a stream, if the dialect says so there. */
   readonly stream?: boolean | undefined
-  /** Whether images may be passed on. @default false */
-  readonly images?: boolean | undefined
   /** What was answered before, for dialects whose requests refer to it. */
   readonly memory?: ResponseMemory | undefined
 }

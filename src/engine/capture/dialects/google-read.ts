@@ -1,4 +1,4 @@
-import type { ContentPart, ToolDefinition } from '@espalier/text'
+import type { Content, ContentPart, ToolDefinition } from '@espalier/text'
 import type { ChatRequest, ResponseFormat, ToolChoice } from '../contract.ts'
 import { most } from './bounds.ts'
 import { imagePart, joinParts } from './content.ts'
@@ -28,7 +28,6 @@ import { argumentsText, chosenTool, jsonSchemaFormat, readName, readTool } from 
 /** What every content is read with. */
 interface Reading {
   readonly turns: Turns
-  readonly options: ReadOptions
   /** Calls that have no response yet, oldest first. */
   readonly open: { readonly id: string; readonly name: string }[]
   /** How many calls had no id of their own. */
@@ -46,7 +45,7 @@ export function readGoogle(given: unknown, options: ReadOptions): Asked {
   const whole = { whole: true, at } as const
   const topLogprobs = numberIn(config, 'logprobs', { ...whole, low: 0, high: 20 })
   const chat: ChatRequest = {
-    messages: readContents(body, options),
+    messages: readContents(body),
     tools,
     ...readChoice(body, tools),
     ...defined({
@@ -83,15 +82,15 @@ function camelFields(fields: Fields): Fields {
   return Object.fromEntries(spelled)
 }
 
-function readContents(body: Fields, options: ReadOptions): ChatRequest['messages'] {
-  const reading: Reading = { turns: makeTurns(), options, open: [], unnamed: 0 }
+function readContents(body: Fields): ChatRequest['messages'] {
+  const reading: Reading = { turns: makeTurns(), open: [], unnamed: 0 }
   const instruction = body.systemInstruction
   if (instruction !== undefined && instruction !== null) {
     const at = 'systemInstruction'
     const parts = partsOf(
       typeof instruction === 'string' ? { parts: [{ text: instruction }] } : instruction,
       at,
-    ).map((part, index) => readPart(part, `${at}.parts[${index}]`, options))
+    ).map((part, index) => readPart(part, `${at}.parts[${index}]`))
     reading.turns.add({ role: 'system', content: joinParts(parts, '\n') })
   }
   const contents = listIn(body, 'contents', { most: most.messages }) ?? []
@@ -153,13 +152,13 @@ function readModelPart(part: Fields, at: string, reading: Reading): void {
 
 /** Function responses become tool messages; the other parts follow as one message. */
 function readGivenParts(parts: readonly Fields[], at: string, reading: Reading): void {
-  const { turns, options, open } = reading
+  const { turns, open } = reading
   const said: ContentPart[] = []
   for (const [index, part] of parts.entries()) {
     const here = `${at}.parts[${index}]`
     const answered = fieldsIn(part, 'functionResponse', here)
     if (!answered) {
-      said.push(readPart(part, here, options))
+      said.push(readPart(part, here))
       continue
     }
     const place = join(here, 'functionResponse')
@@ -174,10 +173,21 @@ function readGivenParts(parts: readonly Fields[], at: string, reading: Reading):
       role: 'tool',
       tool_call_id: id ?? call!.id,
       name,
-      content: responseText(answered.response, join(place, 'response')),
+      content: readResponse(answered, place),
     })
   }
   if (said.length > 0) turns.add({ role: 'user', content: joinParts(said, '\n') })
+}
+
+/** What a function gave, with the images beside it. */
+function readResponse(answered: Fields, place: string): Content {
+  const text = responseText(answered.response, join(place, 'response'))
+  const parts = listIn(answered, 'parts', { most: most.parts, at: place }) ?? []
+  const shown = parts.map((part, index) => {
+    const at = `${place}.parts[${index}]`
+    return readPart(camelFields(toFields(part, at)), at)
+  })
+  return joinParts([{ type: 'text', text }, ...shown], '\n')
 }
 
 /** What a function gave: the text alone if it is one, else its JSON. */
@@ -189,18 +199,20 @@ function responseText(value: unknown, place: string): string {
   return isPlain && typeof only === 'string' ? only : JSON.stringify(fields)
 }
 
-function readPart(part: Fields, at: string, { images }: ReadOptions): ContentPart {
+function readPart(part: Fields, at: string): ContentPart {
   const text = textIn(part, 'text', at)
   if (text !== undefined) return { type: 'text', text }
   const inline = fieldsIn(part, 'inlineData', at)
-  if (!inline) return refuseUnsupported(at, 'is neither text nor inlineData')
+  const file = inline ? undefined : fieldsIn(part, 'fileData', at)
+  if (file) return imagePart(neededTextIn(camelFields(file), 'fileUri', join(at, 'fileData')))
+  if (!inline) return refuseUnsupported(at, 'is neither text nor inlineData nor fileData')
   const place = join(at, 'inlineData')
   const { mimeType } = camelFields(inline)
   if (typeof mimeType !== 'string' || !mimeType.startsWith('image/')) {
     return refuseUnsupported(place, `is ${short(mimeType)}; only images are taken`)
   }
   const url = `data:${mimeType};base64,${neededTextIn(inline, 'data', place)}`
-  return imagePart(url, at, images)
+  return imagePart(url)
 }
 
 function readTools(body: Fields): readonly ToolDefinition[] {

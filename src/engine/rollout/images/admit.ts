@@ -67,7 +67,11 @@ function answered(message: Message, calls: readonly CallRecord[]): Message {
 }
 
 /** Why a policy is shown no images; nothing if it is. */
-function whyUnseen({ images, renderer, policy }: RolloutContext): Failure | undefined {
+export function whyUnseen({
+  images,
+  renderer,
+  policy,
+}: Pick<RolloutContext, 'images' | 'renderer' | 'policy'>): Failure | undefined {
   const { noImages = 'the model reads text only' } = renderer
   if (!renderer.images)
     return new Failure('renderer', { cause: new Error(`An image: ${noImages}.`) })

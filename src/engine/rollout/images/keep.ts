@@ -28,12 +28,15 @@ const mostBytes = 20 * 2 ** 20
 /** Seconds that fetching one may take. */
 const mostSeconds = 30
 
+/** What stands for an image whose bytes are kept. */
+export type KeptImage = Extract<ImagePart, { type: 'image_url' }>
+
 /** A reference to an image whose bytes are kept now; one that is a reference has been kept before. */
 export async function keepImage(
   part: ImagePart,
   { store, from, pixels }: ImageSettings,
   signal: AbortSignal,
-): Promise<ImagePart> {
+): Promise<KeptImage> {
   const address = addressOf(part)
   const known = parseReference(address)
   const bytes = known ? undefined : await bytesAt(address, from, signal)
@@ -43,6 +46,17 @@ export async function keepImage(
     throw new ImageRefusedError(`${width} x ${height} pixels; at most ${pixels} in all`)
   if (bytes) await store.keep(facts, bytes)
   return { type: 'image_url', image_url: { url: formatReference(facts) } }
+}
+
+/** The same of an image that somebody outside sent: only bytes, or an address on a host that is allowed. */
+export async function keepSentImage(
+  part: ImagePart,
+  settings: ImageSettings,
+  signal: AbortSignal,
+): Promise<KeptImage> {
+  const address = addressOf(part)
+  if (/^(?:data|https?):/i.test(address)) return await keepImage(part, settings, signal)
+  throw new ImageRefusedError(`${address.slice(0, 120)}: images are sent as data URLs`)
 }
 
 /** What an image is, from its bytes; throws an `ImageRefusedError` if they are too many, or none. */

@@ -42,7 +42,7 @@ export function readOpenAiChat(given: unknown, options: ReadOptions): Asked {
   const tools = readTools(body)
   const topLogprobs = numberIn(body, 'top_logprobs', { low: 0, high: 20, whole: true })
   const chat: ChatRequest = {
-    messages: readMessages(body, options),
+    messages: readMessages(body),
     tools,
     ...defined({
       toolChoice: readChoice(body.tool_choice, tools),
@@ -81,12 +81,12 @@ export function readSampling(body: Fields) {
   }
 }
 
-function readMessages(body: Fields, options: ReadOptions): readonly Message[] {
+function readMessages(body: Fields): readonly Message[] {
   const list = listIn(body, 'messages', { most: most.messages }) ?? []
   if (list.length === 0) refuse('messages', 'is missing or empty')
   const messages = list.map((each, index) => {
     const at = `messages[${index}]`
-    return readMessage(toFields(each, at), at, options)
+    return readMessage(toFields(each, at), at)
   })
   if (messages.at(-1)!.role !== 'assistant') return messages
   return refuseUnsupported(
@@ -95,37 +95,37 @@ function readMessages(body: Fields, options: ReadOptions): readonly Message[] {
   )
 }
 
-function readMessage(fields: Fields, at: string, options: ReadOptions): Message {
+function readMessage(fields: Fields, at: string): Message {
   const { role } = fields
   switch (role) {
     case 'system':
     case 'developer':
     case 'user':
-      return { role, content: readContent(fields, at, options) }
+      return { role, content: readContent(fields, at) }
     case 'tool': {
       const name = textIn(fields, 'name', at)
       return {
         role,
-        content: readContent(fields, at, options),
+        content: readContent(fields, at),
         tool_call_id: neededTextIn(fields, 'tool_call_id', at),
         ...(name !== undefined && { name }),
       }
     }
     case 'assistant':
-      return readAssistant(fields, at, options)
+      return readAssistant(fields, at)
     default:
       return refuse(join(at, 'role'), 'must be one of system, developer, user, assistant, tool')
   }
 }
 
-function readAssistant(fields: Fields, at: string, options: ReadOptions): AssistantMessage {
+function readAssistant(fields: Fields, at: string): AssistantMessage {
   const calls = listIn(fields, 'tool_calls', { most: most.calls, at }) ?? []
   const reasoning = textIn(fields, 'reasoning_content', at) ?? textIn(fields, 'reasoning', at)
   const refusal = textIn(fields, 'refusal', at)
   const content =
     fields.content === undefined || fields.content === null
       ? (refusal ?? null)
-      : readContent(fields, at, options)
+      : readContent(fields, at)
   if (content === null && calls.length === 0 && reasoning === undefined) {
     refuse(join(at, 'content'), 'is missing, and there are no tool_calls')
   }
@@ -154,7 +154,7 @@ function readCall(value: unknown, at: string): ToolCall {
   }
 }
 
-function readContent(fields: Fields, at: string, options: ReadOptions): Content {
+function readContent(fields: Fields, at: string): Content {
   const { content } = fields
   if (typeof content === 'string') return content
   const place = join(at, 'content')
@@ -162,12 +162,12 @@ function readContent(fields: Fields, at: string, options: ReadOptions): Content 
   if (!parts) return refuse(place, 'is missing')
   const between = fields.role === 'assistant' ? '' : '\n'
   return joinParts(
-    parts.map((part, index) => readPart(part, `${place}[${index}]`, options)),
+    parts.map((part, index) => readPart(part, `${place}[${index}]`)),
     between,
   )
 }
 
-function readPart(value: unknown, at: string, { images }: ReadOptions) {
+function readPart(value: unknown, at: string) {
   const fields = toFields(value, at)
   switch (fields.type) {
     case 'text':
@@ -176,7 +176,7 @@ function readPart(value: unknown, at: string, { images }: ReadOptions) {
       return { type: 'text', text: neededTextIn(fields, 'refusal', at) } as const
     case 'image_url': {
       const place = join(at, 'image_url')
-      return imagePart(neededTextIn(toFields(fields.image_url, place), 'url', place), at, images)
+      return imagePart(neededTextIn(toFields(fields.image_url, place), 'url', place))
     }
     default:
       return refuseUnsupported(

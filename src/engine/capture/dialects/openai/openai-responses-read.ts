@@ -35,7 +35,7 @@ export function readOpenAiResponses(given: unknown, options: ReadOptions): Asked
   const include = listIn(body, 'include', { most: 64 }) ?? []
   const topLogprobs = numberIn(body, 'top_logprobs', { low: 0, high: 20, whole: true })
   const chat: ChatRequest = {
-    messages: readConversation(body, items, options),
+    messages: readConversation(body, items),
     tools,
     ...defined({
       toolChoice: readChoice(body.tool_choice, tools),
@@ -85,28 +85,20 @@ function recall(reference: Fields, at: string, { memory }: ReadOptions): Respons
   return memory?.item(id) ?? refuse(at, `refers to ${short(id)}, which this attempt never got`)
 }
 
-function readConversation(
-  body: Fields,
-  items: readonly ResponseItem[],
-  options: ReadOptions,
-): readonly Message[] {
+function readConversation(body: Fields, items: readonly ResponseItem[]): readonly Message[] {
   const turns = makeTurns()
   const instructions = textIn(body, 'instructions')
   if (instructions !== undefined) turns.add({ role: 'system', content: instructions })
-  for (const [index, item] of items.entries()) readItem(item, `input[${index}]`, { turns, options })
+  for (const [index, item] of items.entries()) readItem(item, `input[${index}]`, turns)
   const messages = turns.end()
   if (messages.length > 0 && messages.at(-1)!.role !== 'assistant') return messages
   return refuse('input', 'must end with something that the policy can answer')
 }
 
-function readItem(
-  item: ResponseItem,
-  at: string,
-  { turns, options }: { readonly turns: Turns; readonly options: ReadOptions },
-): void {
+function readItem(item: ResponseItem, at: string, turns: Turns): void {
   switch (item.type ?? 'message') {
     case 'message':
-      readMessage(item, at, { turns, options })
+      readMessage(item, at, turns)
       break
     case 'function_call':
       turns.call({
@@ -118,7 +110,7 @@ function readItem(
     case 'function_call_output':
       turns.add({
         role: 'tool',
-        content: readContent(item, 'output', { at, options, between: '\n' }),
+        content: readContent(item, 'output', { at, between: '\n' }),
         tool_call_id: neededTextIn(item, 'call_id', at),
       })
       break
@@ -130,14 +122,10 @@ function readItem(
   }
 }
 
-function readMessage(
-  item: ResponseItem,
-  at: string,
-  { turns, options }: { readonly turns: Turns; readonly options: ReadOptions },
-): void {
+function readMessage(item: ResponseItem, at: string, turns: Turns): void {
   const { role } = item
   const between = role === 'assistant' ? '' : '\n'
-  const content = readContent(item, 'content', { at, options, between })
+  const content = readContent(item, 'content', { at, between })
   if (role === 'assistant') turns.say(content)
   else if (role === 'user' || role === 'system' || role === 'developer') {
     turns.add({ role, content })
@@ -157,20 +145,19 @@ function readReasoning(item: ResponseItem, at: string): string {
 function readContent(
   item: ResponseItem,
   name: string,
-  from: { readonly at: string; readonly options: ReadOptions; readonly between: string },
+  { at, between }: { readonly at: string; readonly between: string },
 ): Content {
   const value = item[name]
   if (typeof value === 'string') return value
-  const { at, options, between } = from
   const place = join(at, name)
   const parts = listIn(item, name, { most: most.parts, at }) ?? refuse(place, 'is missing')
   return joinParts(
-    parts.map((part, index) => readPart(toFields(part, place), `${place}[${index}]`, options)),
+    parts.map((part, index) => readPart(toFields(part, place), `${place}[${index}]`)),
     between,
   )
 }
 
-function readPart(part: Fields, at: string, { images }: ReadOptions) {
+function readPart(part: Fields, at: string) {
   switch (part.type) {
     case 'input_text':
     case 'output_text':
@@ -179,7 +166,7 @@ function readPart(part: Fields, at: string, { images }: ReadOptions) {
     case 'refusal':
       return { type: 'text', text: neededTextIn(part, 'refusal', at) } as const
     case 'input_image':
-      return imagePart(neededTextIn(part, 'image_url', at), at, images)
+      return imagePart(neededTextIn(part, 'image_url', at))
     default:
       return refuseUnsupported(join(at, 'type'), `is ${short(part.type)}, which is not taken`)
   }

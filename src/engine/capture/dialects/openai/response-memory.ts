@@ -1,3 +1,6 @@
+import { dataUrlBytes, formatReference } from '@espalier/text/images'
+import { imageFacts } from '../../../rollout/images/keep.ts'
+
 /** An item of OpenAI's Responses, as requests and answers hold it. */
 export type ResponseItem = Readonly<Record<string, unknown>>
 
@@ -19,7 +22,7 @@ export class ResponseMemory {
   keep(id: string, input: readonly ResponseItem[], output: readonly ResponseItem[]): void {
     this.#items ??= new Map()
     this.#responses ??= new Map()
-    this.#responses.set(id, [...input, ...output])
+    this.#responses.set(id, [...input.map(withReferences), ...output])
     for (const item of output) {
       if (typeof item.id === 'string') this.#items.set(item.id, item)
     }
@@ -35,6 +38,25 @@ export class ResponseMemory {
   conversation(id: string): readonly ResponseItem[] | undefined {
     return this.#responses?.get(id)
   }
+}
+
+/** An item with references in place of images, whose bytes would stay in memory as long as the attempt. */
+function withReferences(item: ResponseItem): ResponseItem {
+  const shown = ['content', 'output'].flatMap(name => {
+    const parts = item[name]
+    return Array.isArray(parts) && parts.some(isImage) ? [[name, parts.map(withReference)]] : []
+  })
+  return shown.length === 0 ? item : { ...item, ...Object.fromEntries(shown) }
+}
+
+const isImage = (part: ResponseItem): boolean =>
+  part.type === 'input_image' && /^data:/i.test(String(part.image_url))
+
+/** The reference by which the capture knows an image that it was sent. */
+function withReference(part: ResponseItem): ResponseItem {
+  if (!isImage(part)) return part
+  const bytes = dataUrlBytes(String(part.image_url))!
+  return { ...part, image_url: formatReference(imageFacts(bytes)) }
 }
 
 function forgetOldest(map: Map<string, unknown>, most: number): void {
