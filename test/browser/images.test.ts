@@ -89,6 +89,11 @@ describe('a file to send', () => {
     expect(
       await boards.evaluateAll(all => all.map(each => Reflect.get(each, 'naturalWidth'))),
     ).toEqual([84, 84, 84])
+    await opened.page.getByRole('link', { name: 'Tokens', exact: true }).click()
+    await opened.page.getByRole('option', { name: '[image 2, 9 tokens]' }).click()
+    await opened.page.getByText('84 x 84 pixels').waitFor()
+    await opened.page.keyboard.press('ArrowRight')
+    await opened.page.locator('[aria-selected=true]', { hasNotText: 'image' }).waitFor()
     expect(opened.problems).toEqual([])
   })
 

@@ -1,5 +1,6 @@
 import { treeOf } from '../../src/base/core/ids.ts'
 import { compareSides, rowsOfSide, type Side } from '../../src/doors/view/answer/comparison.ts'
+import { imageRunsOn } from '../../src/doors/view/answer/image-runs.ts'
 import { partingOf } from '../../src/doors/view/answer/parting.ts'
 import type { GroupRow } from '../../src/doors/view/answers.ts'
 import { saysText } from '../../src/doors/view/index/says-text.ts'
@@ -125,10 +126,12 @@ export function openFileSource(): Source {
 }
 
 /** A part of a path's tokens: each column is cut. */
-function cut({ path, total, ...columns }: TokenPage, offset: number, limit: number): TokenPage {
+function cut(page: TokenPage, offset: number, limit: number): TokenPage {
+  const { path, total, images: shown, ...columns } = page
+  const images = imageRunsOn(shown, offset, offset + limit)
   const pieces = Object.entries(columns).map(([name, column]) => [
     name,
     Array.isArray(column) ? column.slice(offset, offset + limit) : column,
   ])
-  return { ...(Object.fromEntries(pieces) as TokenPage), path, total, offset }
+  return { ...(Object.fromEntries(pieces) as TokenPage), path, total, offset, images }
 }

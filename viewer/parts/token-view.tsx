@@ -1,5 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TokenPage, TrajectoryAnswer } from '../../src/doors/view/trajectory-shapes.ts'
+import type {
+  ImageRun,
+  TokenPage,
+  TrajectoryAnswer,
+} from '../../src/doors/view/trajectory-shapes.ts'
 import { formatCount } from '../data/format.ts'
 import { goTo, hrefTo } from '../data/route.ts'
 import { useData } from '../data/use-data.ts'
@@ -100,6 +104,20 @@ export function TokenView({ name, trajectory, params }: TokenViewProps) {
   )
 }
 
+/** The image that a token stands for. */
+function imageAt({ images }: TokenPage, at: number): ImageRun | undefined {
+  return images.find(({ start, end }) => start <= at && at < end)
+}
+
+/** The token by which a place is shown: the first of an image's that are on the page. */
+function firstOf(page: TokenPage, at: number): number {
+  const image = imageAt(page, at)
+  return image ? Math.max(0, image.start) : at
+}
+
+const imageWords = ({ number, start, end }: ImageRun): string =>
+  `[image ${number}, ${formatCount(end - start)} tokens]`
+
 function style(shade: Shade | undefined): { background?: string } {
   return shade
     ? {
@@ -159,12 +177,12 @@ interface TokensProps {
 function Tokens({ page, by, chosen, onChoose, tryFrom, canTry }: TokensProps) {
   const [hovered, setHovered] = useState<number | undefined>(undefined)
   const list = useRef<HTMLDivElement>(null)
-  const inPage = chosen === undefined ? undefined : chosen - page.offset
+  const inPage = chosen === undefined ? undefined : firstOf(page, chosen - page.offset)
   const at =
     hovered ??
     (inPage !== undefined && inPage >= 0 && inPage < page.ids.length ? inPage : undefined)
   useEffect(() => {
-    const token = inPage === undefined ? undefined : list.current?.children[inPage]
+    const token = inPage === undefined ? undefined : list.current?.querySelector(`#token-${inPage}`)
     token?.scrollIntoView({ block: 'nearest' })
   }, [inPage])
   const indexOf = (event: Event): number | undefined => {
@@ -182,8 +200,10 @@ function Tokens({ page, by, chosen, onChoose, tryFrom, canTry }: TokensProps) {
     }[event.key]
     if (step === undefined) return
     event.preventDefault()
-    const next = Math.min(page.ids.length - 1, Math.max(0, (inPage ?? -1) + step))
-    onChoose(page.offset + next)
+    const image = inPage === undefined ? undefined : imageAt(page, inPage)
+    const from = image && step > 0 ? image.end - 1 : (inPage ?? -1)
+    const next = Math.min(page.ids.length - 1, Math.max(0, from + step))
+    onChoose(page.offset + firstOf(page, next))
   }
   return (
     <div class="token-sheet">
@@ -228,7 +248,9 @@ function TokenRun({
   return (
     <>
       {page.ids.map((id, index) => {
-        const text = page.texts[index] ?? `${id} `
+        const image = imageAt(page, index)
+        if (image && index > Math.max(0, image.start)) return null
+        const text = image ? imageWords(image) : (page.texts[index] ?? `${id} `)
         const isBreak = text.includes('\n')
         return (
           <span
@@ -258,12 +280,21 @@ function Detail({ page, at, href }: { page: TokenPage; at: number | undefined; h
     )
   }
   const top = page.top[at]
+  const image = imageAt(page, at)
   return (
     <div class="detail" role="status">
       <p class="token large">
-        <Visible text={page.texts[at] ?? String(page.ids[at])} />
+        <Visible text={image ? imageWords(image) : (page.texts[at] ?? String(page.ids[at]))} />
       </p>
       <dl class="pairs">
+        {image && (
+          <div>
+            <dt>size</dt>
+            <dd>
+              {image.width} x {image.height} pixels
+            </dd>
+          </div>
+        )}
         {linesOf(page, at).map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>

@@ -1,5 +1,5 @@
 import type { Renderer } from '@espalier/text'
-import type { Segment } from '../../base/core/segment.ts'
+import type { GivenSegment, Segment } from '../../base/core/segment.ts'
 import { type Place, pathTo, type Tree } from '../../base/core/tree.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -28,13 +28,29 @@ export function showTokens(tree: Tree, end: Place, { terminal, renderer }: Token
 }
 
 function words(segment: Segment, length: number, { terminal, renderer }: TokenView): string[] {
+  if (segment.origin !== 'sampled') return givenWords(segment, length, renderer)
   const texts = textsOf(segment.ids.subarray(0, length), renderer)
-  if (segment.origin !== 'sampled') return texts
   return texts.map((text, index) => {
     const logprob = segment.logprobs?.[index]
     const number = logprob === undefined || Number.isNaN(logprob) ? '' : `⟨${logprob.toFixed(2)}⟩`
     return terminal.isColoured ? terminal.paint(colourOf(logprob), text) : text + number
   })
+}
+
+/** Tokens that were given; those of an image as one. */
+function givenWords(
+  { ids, images = [] }: GivenSegment,
+  length: number,
+  renderer: Renderer | undefined,
+): string[] {
+  const words: string[] = []
+  let from = 0
+  for (const { start, end, width, height } of images.filter(image => image.end <= length)) {
+    words.push(...textsOf(ids.subarray(from, start), renderer))
+    words.push(`[image of ${width} x ${height} pixels, ${end - start} tokens]`)
+    from = end
+  }
+  return [...words, ...textsOf(ids.subarray(from, length), renderer)]
 }
 
 /** The text of each token; a token that ends inside a character is joined with the one that ends it. */

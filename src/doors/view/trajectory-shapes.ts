@@ -81,6 +81,16 @@ export interface Candidate {
   readonly logprob: number
 }
 
+/** An image whose tokens stand on a page, at `[start, end)` as the page counts: it may begin before and end behind it. */
+export interface ImageRun {
+  /** Its number on the path, from 1. */
+  readonly number: number
+  readonly start: number
+  readonly end: number
+  readonly width: number
+  readonly height: number
+}
+
 /** Tokens of one path, column by column, from `offset` on. */
 export interface TokenPage {
   readonly path: number
@@ -100,6 +110,7 @@ export interface TokenPage {
   /** Where a rewrite carried a token over: its place on the path before. */
   readonly repeats: readonly boolean[]
   readonly top: readonly (readonly Candidate[] | null)[]
+  readonly images: readonly ImageRun[]
 }
 
 /** A node of a tree: a run of tokens of one origin. */

@@ -1,7 +1,9 @@
+import { imagesTo } from '../../../base/core/image.ts'
 import type { SampledSegment } from '../../../base/core/segment.ts'
 import type { Trajectory } from '../../../base/core/trajectory.ts'
 import { lengthTo, pathEnds, pathTo, type Tree, type TreeNode } from '../../../base/core/tree.ts'
 import type { Candidate, TokenPage } from '../trajectory-shapes.ts'
+import { imageRunsOn } from './image-runs.ts'
 import type { TokenTexts } from './token-texts.ts'
 import type { Credits } from './trajectory-answer.ts'
 
@@ -15,7 +17,10 @@ export interface TokenQuery {
 }
 
 type Columns = {
-  -readonly [Name in keyof Omit<TokenPage, 'path' | 'total' | 'offset'>]: TokenPage[Name][number][]
+  -readonly [Name in keyof Omit<
+    TokenPage,
+    'path' | 'total' | 'offset' | 'images'
+  >]: TokenPage[Name][number][]
 }
 
 /** A page of the tokens on one of a trajectory's paths. */
@@ -54,7 +59,11 @@ export function tokenPage(
     const credit = makeCredit(credits, span.node)
     for (let at = from; at < to; at++) addToken(columns, node, { at, texts, credit: credit(at) })
   }
-  return { path, total, offset: low, ...columns }
+  const shown = imagesTo(tree, end).map(({ start, end, width, height }, index) => {
+    return { number: index + 1, start, end, width, height }
+  })
+  const images = imageRunsOn(shown, low, high)
+  return { path, total, offset: low, ...columns, images }
 }
 
 interface TokenPlace {
