@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCommand } from '../../test/command-line.ts'
 import { readManifest, writeManifest } from '../run/store/run-folder.ts'
+import { enterRun } from './enter-run.ts'
 import { namedByRun, trustRun } from './trust.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'espalier-trust-'))
@@ -64,12 +65,42 @@ it('H8: parts, programs and servers count unless a flag names them; files of tas
   const flags = { judge: 'openai:http://there', condense: './condense.ts#mine' }
   expect(namedByRun({ values, samples: false }, flags)).toEqual(['tau2:retail,root=.'])
   expect(namedByRun({ values: { environment: 'desk:length=long' }, samples: true }, {})).toEqual([])
+  const condense = 'model:policy=openai:http://far'
+  expect(namedByRun({ values: { condense }, samples: true }, {})).toContain(condense)
+})
+
+it('H4, H7: a received run says neither where keys are sent nor what is written, unless it is resumed', async () => {
+  const record = join(folder, 'record.jsonl')
+  const planted = { hub: 'http://127.0.0.1:9', record, track: ['mlflow:http://127.0.0.1:9'] }
+  await writeManifest(run, { ...begun, config: { ...begun.config, ...planted } })
+  const words = ['--at', '0', '--samples', '1', '--out', join(folder, 'unrecorded')]
+  const { code: exit, stderr } = await runCommand(['fork', run, '0/0/0', ...words])
+  expect([exit, existsSync(record)], stderr).toEqual([0, false])
+  const invocation = { ...asking(true, []), flags: { record: 'mine.jsonl' } }
+  const { values } = await enterRun(invocation)
+  expect([values.hub, values.record, values.track]).toEqual([
+    'https://huggingface.co',
+    'mine.jsonl',
+    undefined,
+  ])
+  const { values: resumed } = await enterRun(invocation, { resumes: true })
+  expect(resumed.hub).toBe(planted.hub)
+  expect([...namedByRun({ values: resumed, samples: true }, {})]).toEqual(
+    expect.arrayContaining([planted.hub, planted.track[0]]),
+  )
 })
 
 it('H8: a terminal is asked, and only a yes is one', async () => {
   const use = { values: { environment: './world.ts' }, samples: false }
   const questions: string[] = []
-  const invocation = (answer: boolean) => ({
+  await trustRun(run, use, asking(true, questions))
+  await expect(trustRun(run, use, asking(false, questions))).rejects.toThrow('add --trust')
+  expect(questions[0]).toContain('./world.ts')
+})
+
+/** A command at a terminal where somebody answers questions. */
+function asking(answer: boolean, questions: string[]) {
+  return {
     ...{ positionals: [run], flags: {}, own: {}, lists: {}, json: false },
     ...{ config: undefined, profile: undefined, signal: new AbortController().signal },
     terminal: {
@@ -80,8 +111,5 @@ it('H8: a terminal is asked, and only a yes is one', async () => {
         return answer
       },
     },
-  })
-  await trustRun(run, use, invocation(true))
-  await expect(trustRun(run, use, invocation(false))).rejects.toThrow('add --trust')
-  expect(questions[0]).toContain('./world.ts')
-})
+  }
+}

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { quoted } from '../base/core/names/program-name.ts'
 import {
+  defaults,
   flagOf,
   type SettingName,
   type Settings,
@@ -9,6 +10,7 @@ import {
 } from '../run/settings/settings.ts'
 import { isUserPart } from '../run/settings/user-part.ts'
 import { type Invocation, MisuseError, type OwnFlag } from './command.ts'
+import { ofTheRunAlone } from './enter-run.ts'
 
 /** The flag of commands that may run code which a run's folder names. */
 export const trustFlag: OwnFlag = {
@@ -17,9 +19,6 @@ export const trustFlag: OwnFlag = {
 
 /** Our environments that start no program and make no request when opened to score. */
 const quiet = ['calculator', 'desk', 'interpreter', 'key-value', 'single-turn', 'tool-loop']
-
-/** Settings whose servers would be asked, and sent our key. */
-const asked = ['policy', 'judge', 'reference', 'teacher'] as const
 
 /** Settings that name files, but none that is loaded as code. */
 const notCode: readonly SettingName[] = [
@@ -31,6 +30,9 @@ const notCode: readonly SettingName[] = [
   'results',
   'sinks',
 ]
+
+/** Settings that lead to a machine, a program or a file, whatever they say. */
+const reaching: readonly SettingName[] = [...ofTheRunAlone, 'sandbox']
 
 /** What a command does with a run. */
 export interface Use {
@@ -47,13 +49,14 @@ export interface Use {
 export function namedByRun({ values, samples }: Use, flags: SettingsInput): readonly string[] {
   const { environment = '', judge, reward = [] } = values
   const starts = quiet.includes(environment.split(':')[0]!) ? [] : [environment]
-  const servers = samples ? asked.flatMap(name => textsIn(values[name])).filter(isServer) : []
   const judges = judge !== undefined && reward.length > 0 ? [judge] : []
   const names = (Object.keys(settings) as SettingName[]).filter(name => !notCode.includes(name))
   const parts = names.flatMap(name => textsIn(values[name])).filter(isUserPart)
+  const servers = samples ? names.flatMap(name => textsIn(values[name])).filter(namesServer) : []
+  const reached = samples ? reaching.flatMap(name => textsIn(values[name])) : []
   const given = names.flatMap(name => textsIn(flags[name]))
-  return [...new Set([...starts, ...servers, ...judges, ...parts])].filter(
-    name => name !== '' && !given.includes(name),
+  return [...new Set([...starts, ...servers, ...judges, ...parts, ...reached])].filter(
+    name => name !== '' && name !== defaults.hub && !given.includes(name),
   )
 }
 
@@ -82,8 +85,9 @@ export function isOwn(run: string): boolean {
   return user === undefined || statSync(run).uid === user
 }
 
-function isServer(name: string): boolean {
-  return /^(https?|sglang|vllm|llama-cpp|openai|tinker):/.test(name)
+/** Whether a setting, or an item of one, is a server that would be asked, and sent our key. */
+function namesServer(text: string): boolean {
+  return /(?:^|[=,])(?:https?|wss?|sglang|vllm|llama-cpp|openai|tinker|embedded:hf):/.test(text)
 }
 
 /** All texts within a setting. */

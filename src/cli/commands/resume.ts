@@ -60,7 +60,7 @@ const kinds: Readonly<Record<string, typeof rollWith>> = {
 const doors: readonly string[] = ['gateway', 'rollouts']
 
 async function runResume(invocation: Invocation): Promise<number> {
-  const { run, manifest, values } = await enterRun(invocation)
+  const { run, manifest, values } = await enterRun(invocation, { resumes: true })
   const { kind, status } = manifest
   const retry = retryOf(invocation, kind, values)
   if (status === 'finished' && !retry && !(await reopens(run, manifest, invocation))) {
