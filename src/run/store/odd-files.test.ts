@@ -13,7 +13,14 @@ async function folderOf(): Promise<string> {
   return folder
 }
 
-const own = ['journal.frames', 'events.jsonl', 'report.json', 'writer.lock', 'metrics.jsonl']
+const own = [
+  'journal.frames',
+  'events.jsonl',
+  'report.json',
+  'writer.lock',
+  'metrics.jsonl',
+  'trackers.json',
+]
 
 describe('H7: a run folder of somebody else', () => {
   it.each(own)('whose %s is a link out of it, or a pipe, is not read', async name => {

@@ -3,7 +3,13 @@ import { basename, dirname, join } from 'node:path'
 import { OddFileError, oddnessOf } from '../../base/core/files/plain-file.ts'
 
 /** Files that a run may have besides those of its paths. */
-const others = ['metrics.jsonl', 'names.jsonl', 'submissions.jsonl', 'cluster.json']
+const others = [
+  'metrics.jsonl',
+  'names.jsonl',
+  'submissions.jsonl',
+  'cluster.json',
+  'trackers.json',
+]
 
 /**
  * Refuses a run of which a file is a link, a pipe or a device: a folder that somebody else made could name any

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Call } from '../../base/core/call.ts'
+import { parseBounded } from '../../base/core/process/bounded.ts'
 import { late } from '../../engine/environments/late.ts'
 import type { Workspace } from '../workspaces/contract.ts'
 import { FileProblem, readFileIn } from '../workspaces/files.ts'
@@ -140,7 +141,7 @@ async function readOr(workspace: Workspace, path: string, call: Call): Promise<s
 
 function tryJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseBounded(text)
   } catch {
     return undefined
   }

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { parseBounded } from '../../base/core/process/bounded.ts'
 
 /** The last line of a program's output that is JSON of this form. */
 export function lastJson<T>(output: string, schema: z.ZodType<T>): T | undefined {
@@ -12,7 +13,7 @@ export function lastJson<T>(output: string, schema: z.ZodType<T>): T | undefined
 /** A text that is JSON of this form. */
 export function jsonIn<T>(text: string, schema: z.ZodType<T>): T | undefined {
   try {
-    return schema.safeParse(JSON.parse(text)).data
+    return schema.safeParse(parseBounded(text)).data
   } catch {
     return undefined
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { describeCause } from '../../base/core/failure.ts'
+import { parseBounded, readBounded } from '../../base/core/process/bounded.ts'
 import { type JsonSchema, validatorOf } from '../../engine/environments/tools/json-schema.ts'
 
 /** A server's description of its environment, read before any world is opened. */
@@ -98,7 +99,7 @@ interface Answer {
 function parse({ url }: ServerAddress, path: string, { status, body }: Answer): unknown {
   if (status !== 200) throw new Error(`${url}${path} answered ${status}: ${body.slice(0, 200)}`)
   try {
-    return JSON.parse(body)
+    return parseBounded(body)
   } catch (cause) {
     throw new Error(`${url}${path} answered what is not JSON: ${body.slice(0, 200)}`, { cause })
   }
@@ -122,22 +123,11 @@ async function exchange(
       const reason = describeCause(cause.cause ?? cause)
       throw new Error(`no OpenEnv server answers at ${url}: ${reason}`, { cause })
     })
-  const text = await textOf(response).catch((cause: Error) => {
+  const bytes = await readBounded(response.body, mostBytes).catch((cause: Error) => {
     const reason = describeCause(cause.cause ?? cause)
     throw new Error(`${url}${path} did not finish its answer: ${reason}`, { cause })
   })
-  return { status: response.status, body: text }
-}
-
-async function textOf({ body }: Response): Promise<string> {
-  const parts: Uint8Array[] = []
-  let size = 0
-  for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
-    size += part.length
-    if (size > mostBytes) throw new Error(`it has more than ${mostBytes} bytes`)
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString('utf8')
+  return { status: response.status, body: bytes.toString('utf8') }
 }
 
 function read<Output>(

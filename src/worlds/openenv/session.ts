@@ -2,6 +2,7 @@ import type { Call } from '../../base/core/call.ts'
 import { onAbort } from '../../base/core/call.ts'
 import { describeCause, Failure } from '../../base/core/failure.ts'
 import { absences, untakenReason } from '../../base/core/process/absences.ts'
+import { parseBounded } from '../../base/core/process/bounded.ts'
 import { DeadlineError, withDeadline } from '../../base/core/process/deadline.ts'
 import { connectSocket } from './sockets/handshake.ts'
 import type { SocketEnd, TextSocket } from './sockets/text-socket.ts'
@@ -162,7 +163,7 @@ function isRefusal(text: string): boolean {
 
 function parse(text: string, url: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseBounded(text)
   } catch (cause) {
     throw brokenWorld(`${url} answered what is not JSON: ${text.slice(0, 200)}`, cause)
   }

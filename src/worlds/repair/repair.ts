@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { Call } from '../../base/core/call.ts'
 import type { Environment, MakeTasksOptions, Task } from '../../base/core/environment.ts'
 import type { Json, TaskId } from '../../base/core/ids.ts'
+import { parseBounded } from '../../base/core/process/bounded.ts'
 import { random, seedOf, shuffle } from '../../base/math/random.ts'
 import { environment } from '../../engine/environments/environment.ts'
 import { late, lateSchema } from '../../engine/environments/late.ts'
@@ -194,7 +195,7 @@ async function refuseWithoutNode(workspace: Workspace, node: string): Promise<vo
 
 function readResults(output: string): readonly { readonly gave?: Json | undefined }[] | undefined {
   try {
-    const read = results().safeParse(JSON.parse(output.trimEnd().split('\n').at(-1) ?? ''))
+    const read = results().safeParse(parseBounded(output.trimEnd().split('\n').at(-1) ?? ''))
     return read.success ? (read.data as readonly { gave?: Json }[]) : undefined
   } catch {
     return undefined

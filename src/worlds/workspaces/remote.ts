@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Call } from '../../base/core/call.ts'
 import { describeCause } from '../../base/core/failure.ts'
 import { absences, untakenReason } from '../../base/core/process/absences.ts'
+import { parseBounded, readBounded } from '../../base/core/process/bounded.ts'
 import { keepSecret, keepSecretsIn } from '../../base/core/process/secrets.ts'
 import { delayOf, pause } from '../../base/core/process/timer.ts'
 import type { Finished, StartedCommand } from '../sandboxes/run.ts'
@@ -265,7 +266,8 @@ class Server {
   async #exchange(method: string, path: string, asking: Asking) {
     const response = await this.#ask(method, path, asking)
     try {
-      return { status: response.status, text: await bounded(response) }
+      const bytes = await readBounded(response.body, mostAnswer)
+      return { status: response.status, text: bytes.toString('utf8') }
     } catch (cause) {
       throw this.#failed(method, path, asking.signal, cause)
     }
@@ -282,17 +284,6 @@ class Server {
   }
 }
 
-async function bounded(response: Response): Promise<string> {
-  const parts: Uint8Array[] = []
-  let size = 0
-  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += part.length
-    if (size > mostAnswer) throw new Error(`it answers more than ${mostAnswer} bytes`)
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString('utf8')
-}
-
 /** The message of an error answer. */
 function errorMessage(text: string): string {
   const read = z.object({ error: z.string() }).safeParse(tryJson(text))
@@ -301,7 +292,7 @@ function errorMessage(text: string): string {
 
 function tryJson(text: string): unknown {
   try {
-    return text === '' ? {} : JSON.parse(text)
+    return text === '' ? {} : parseBounded(text)
   } catch {
     return undefined
   }

@@ -1,5 +1,8 @@
 import * as zlib from 'node:zlib'
 import { type Call, joinSignals } from '../../../base/core/call.ts'
+import { parseBounded, readBounded } from '../../../base/core/process/bounded.ts'
+import { largestAnswer } from '../transport/exchange.ts'
+import { mostValues } from '../transport/reading.ts'
 
 /** An error answer of a Tinker server. */
 export class TinkerError extends Error {
@@ -70,12 +73,17 @@ export async function sendTo(
       bodyTimeout: 0,
     })
     const { statusCode, body: stream } = answer
-    if (statusCode >= 300) throw new TinkerError(path, statusCode, errorOf(await stream.text()))
-    if (String(answer.headers['content-type']).startsWith(protobufType)) return await stream.bytes()
-    return readJson(path, await stream.text())
+    if (statusCode >= 300) throw new TinkerError(path, statusCode, errorOf(await textOf(stream)))
+    if (String(answer.headers['content-type']).startsWith(protobufType))
+      return await readBounded(stream, largestAnswer)
+    return readJson(path, await textOf(stream))
   } finally {
     own.release()
   }
+}
+
+async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
+  return (await readBounded(stream, largestAnswer)).toString('utf8')
 }
 
 /** The id of a request that takes long. */
@@ -110,9 +118,10 @@ function compress(bytes: Uint8Array): Uint8Array {
 function readJson(path: string, text: string): Readonly<Record<string, unknown>> {
   let answer: unknown
   try {
-    answer = text === '' ? {} : JSON.parse(text)
-  } catch {
-    throw new TinkerError(path, 502, `no JSON: ${text.slice(0, 200)}`)
+    answer = text === '' ? {} : parseBounded(text, mostValues)
+  } catch (cause) {
+    const why = (cause as Error).message.slice(0, 200)
+    throw new TinkerError(path, 502, `no JSON (${why}): ${text.slice(0, 200)}`)
   }
   // Some calls answer null.
   return fieldsOf(path, answer ?? {})
@@ -120,7 +129,7 @@ function readJson(path: string, text: string): Readonly<Record<string, unknown>>
 
 function errorOf(text: string): string {
   try {
-    const { error, detail, message } = JSON.parse(text) as Record<string, unknown>
+    const { error, detail, message } = parseBounded(text) as Record<string, unknown>
     const found = error ?? detail ?? message
     if (found !== undefined) return typeof found === 'string' ? found : JSON.stringify(found)
   } catch {

@@ -1,4 +1,5 @@
 import type { Call } from '../../../base/core/call.ts'
+import { parseBounded, readBounded } from '../../../base/core/process/bounded.ts'
 
 /** Programs that serve Tinker's API, each with its own deviations. */
 export type TinkerServerName = 'tinker' | 'skyrl' | 'tuft' | 'twinkle'
@@ -112,12 +113,14 @@ interface Described {
   readonly paths?: Readonly<Record<string, unknown>>
 }
 
+const largestDescription = 16 * 2 ** 20
+
 async function describedAt(url: string, { signal }: Call): Promise<Described | undefined> {
   try {
     const { request } = await import('undici')
     const { statusCode, body } = await request(url, { signal })
-    const text = await body.text()
-    const found: unknown = statusCode === 200 ? JSON.parse(text) : undefined
+    const text = (await readBounded(body, largestDescription)).toString('utf8')
+    const found: unknown = statusCode === 200 ? parseBounded(text) : undefined
     return typeof found === 'object' && found !== null ? (found as Described) : undefined
   } catch {
     signal.throwIfAborted()

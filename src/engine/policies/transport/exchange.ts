@@ -30,7 +30,7 @@ export interface ExchangeOptions {
 }
 
 /** No answer of a server may be larger than this. */
-const largestAnswer = 256 * 2 ** 20
+export const largestAnswer = 256 * 2 ** 20
 /** An error page is only quoted, so no more than its beginning is kept. */
 const largestErrorPage = 2 ** 16
 const excerptLength = 300

@@ -1,6 +1,10 @@
+import { parseBounded } from '../../../base/core/process/bounded.ts'
 import { excerptOf } from './exchange.ts'
 import { refusal } from './refusal.ts'
 import { ServerError } from './server-error.ts'
+
+/** Values that an answer may have: 20 alternatives for each of 128 Ki tokens. */
+export const mostValues = 12_000_000
 
 /** The fields of an object that a server sent. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -19,7 +23,7 @@ export function wrong(where: string, problem: string, cause?: unknown): ServerEr
 export function parseJson(body: Buffer | string, where: string): unknown {
   const text = typeof body === 'string' ? body : body.toString('utf8')
   try {
-    return JSON.parse(text)
+    return parseBounded(text, mostValues)
   } catch (cause) {
     const hint = /\b(?:NaN|Infinity)\b/.test(text)
       ? ' (it has NaN or Infinity, which JSON lacks)'

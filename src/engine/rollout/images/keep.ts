@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { ImagePart } from '@espalier/text'
@@ -11,6 +12,7 @@ import {
   readImageHeader,
 } from '@espalier/text/images'
 import type { ImageStore } from '../../../base/core/image.ts'
+import { readBounded } from '../../../base/core/process/bounded.ts'
 
 /** Which images attempts may see, and where their bytes are kept. */
 export interface ImageSettings {
@@ -100,9 +102,11 @@ async function bytesAt(
 }
 
 async function readWithin(path: string): Promise<Uint8Array> {
-  const file = await open(path, 'r').catch((cause: Error) => {
-    throw new ImageRefusedError(`a file that cannot be read: ${cause.message}`, { cause })
-  })
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
+    (cause: Error) => {
+      throw new ImageRefusedError(`a file that cannot be read: ${cause.message}`, { cause })
+    },
+  )
   try {
     const stat = await file.stat()
     if (!stat.isFile()) throw new ImageRefusedError(`${path} is no file`)
@@ -119,14 +123,7 @@ async function fetchWithin(url: URL, signal: AbortSignal): Promise<Uint8Array> {
   try {
     const answer = await fetch(url, { signal: limit, redirect: 'error' })
     if (!answer.ok) throw new Error(`status ${answer.status}`)
-    const parts: Uint8Array[] = []
-    let size = 0
-    for await (const part of answer.body ?? []) {
-      parts.push(part)
-      size += part.length
-      if (size > mostBytes) throw new Error(`more than ${mostBytes} bytes`)
-    }
-    return Buffer.concat(parts)
+    return await readBounded(answer.body, mostBytes)
   } catch (cause) {
     signal.throwIfAborted()
     const why = cause instanceof Error ? cause.message : String(cause)

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { open, readFile, stat } from 'node:fs/promises'
 import { request } from 'undici'
 import { z } from 'zod'
+import { parseBounded, readBounded } from '../../../base/core/process/bounded.ts'
 
 /** A dataset on a hub, and the key that may write to it. */
 export interface HubDataset {
@@ -26,6 +27,8 @@ export interface HubFile {
 const apiOf = ({ hub, owner, name }: HubDataset): string => `${hub}/api/datasets/${owner}/${name}`
 
 const patience = 60_000
+/** Most bytes of an answer: parts of large files have an address each. */
+const mostAnswer = 16 * 2 ** 20
 /** Most characters of an answer that an error repeats. */
 const mostShown = 300
 
@@ -60,15 +63,28 @@ const reasonOf = ({ message, cause }: Error): string =>
 async function refusalOf(url: string, response: Response): Promise<Error> {
   const { status } = response
   const hint = status === 401 || status === 403 ? ': HF_TOKEN may not write there' : ''
-  const said = (await response.text()).slice(0, mostShown)
+  const said = (await textOf(response.body)).slice(0, mostShown)
   return new Error(`${new URL(url).pathname} answered ${status}${hint}: ${said}`)
 }
 
 async function readJson<T>(url: string, response: Response, shape: z.ZodType<T>): Promise<T> {
   if (!response.ok) throw await refusalOf(url, response)
-  const read = shape.safeParse(await response.json().catch(() => undefined))
+  const text = await textOf(response.body)
+  const read = shape.safeParse(tryJson(text))
   if (read.success) return read.data
   throw new Error(`${url} answered something else than a hub does: ${z.prettifyError(read.error)}`)
+}
+
+async function textOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+  return (await readBounded(body, mostAnswer)).toString('utf8')
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return parseBounded(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Makes the dataset; one that is there must not be open to more people than was asked for. */
@@ -240,7 +256,7 @@ async function put(
     headersTimeout: patience,
     ...(signal && { signal }),
   })
-  const said = await body.text()
+  const said = await textOf(body)
   if (statusCode < 300) return String(headers.etag ?? '')
   throw new Error(`${path} was not stored, answer ${statusCode}: ${said.slice(0, mostShown)}`)
 }

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { readBounded } from '../../../base/core/process/bounded.ts'
 
 /** A hub, and the key it is shown. */
 export interface Hub {
@@ -83,13 +84,7 @@ export async function readBody(
   { url, body }: Pick<Answer, 'url' | 'body'>,
   most: number,
 ): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > most)
-      throw new Error(`GET ${url.origin}${url.pathname} gives more than ${most} bytes`)
-    chunks.push(chunk as Buffer)
-  }
-  return Buffer.concat(chunks)
+  return await readBounded(body, most).catch((cause: Error) => {
+    throw new Error(`GET ${url.origin}${url.pathname}: ${cause.message}`, { cause })
+  })
 }

@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { writeWhole } from '../../../base/core/files/whole-file.ts'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
+import { parseBounded } from '../../../base/core/process/bounded.ts'
 import { type Blob, download } from './download.ts'
 import { getFollowed, type Hub, hubAddress, readBody, refusal } from './request.ts'
 
@@ -128,7 +129,7 @@ async function list({ id, revision }: HubModel, options: SnapshotOptions): Promi
     throw refusal(answer)
   }
   const text = (await readBody(answer, largestListing)).toString('utf8')
-  const { sha, siblings = [], cardData, gated } = JSON.parse(text) as Described
+  const { sha, siblings = [], cardData, gated } = parseBounded(text) as Described
   if (typeof sha !== 'string' || !/^[0-9a-f]{40}$/.test(sha))
     throw new Error(`${address} names no commit`)
   const files = siblings.flatMap(({ rfilename: name, size, blobId, lfs }) => {

@@ -1,12 +1,11 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readPlain } from '../../../base/core/files/plain-file.ts'
 import { replaceFile } from '../../store/run-folder.ts'
 
 const fileOf = (folder: string): string => join(folder, 'trackers.json')
 
 async function readAll(folder: string): Promise<Record<string, string>> {
-  const text = await readFile(fileOf(folder), 'utf8').catch(() => '{}')
-  return JSON.parse(text) as Record<string, string>
+  return JSON.parse((await readPlain(fileOf(folder))) ?? '{}') as Record<string, string>
 }
 
 /** The id of a run at a tracker, so that a resumed run goes on there; undefined if it was never told. */

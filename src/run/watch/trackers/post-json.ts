@@ -1,7 +1,11 @@
+import { parseBounded, readBounded } from '../../../base/core/process/bounded.ts'
 import { jsonWithoutSecrets } from '../../../base/core/process/secrets.ts'
 
 /** Milliseconds after which a tracker counts as away. */
 const patience = 15_000
+
+/** Most bytes of an answer. */
+const mostBytes = 4 * 2 ** 20
 
 /** Most characters of an answer that an error repeats. */
 const mostShown = 200
@@ -25,8 +29,8 @@ export async function sendJson(
     redirect: 'error',
     signal: AbortSignal.timeout(patience),
   })
-  const text = await response.text()
+  const text = (await readBounded(response.body, mostBytes)).toString('utf8')
   if (!response.ok)
     throw new Error(`${new URL(url).host} answered ${response.status}: ${text.slice(0, mostShown)}`)
-  return text === '' ? {} : JSON.parse(text)
+  return text === '' ? {} : parseBounded(text)
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CurvePoint } from './curves.ts'
 import { openNamedTracker } from './open-tracker.ts'
+import { sendJson } from './post-json.ts'
 import { openTracker, type TrackedRun, type TrackerService } from './tracker.ts'
 
 interface Asked {
@@ -203,5 +204,11 @@ describe('a tracker', () => {
       for (const point of points) tracker.listen({ kind: 'curves', ...point })
     }
     expect(told.at(-1)).toBe('WARNING --track: a page was not told of 2 steps')
+  })
+
+  it('H6: that floods is not read to its end', async () => {
+    answer = () => ({ run: 'x'.repeat(5_000_000) })
+    const flooding = sendJson(url, { method: 'POST', headers: {}, body: {} })
+    await expect(flooding).rejects.toThrow('more than 4194304 bytes')
   })
 })
