@@ -1,4 +1,12 @@
-import { constants, type Dirent, type Stats } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  type Stats,
+} from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { SettingError } from '../names/setting-error.ts'
 
@@ -21,17 +29,29 @@ export function oddnessOf(found: Stats | Dirent): string | undefined {
   return found.isSocket() ? 'a socket' : 'a device'
 }
 
+/** No link is followed; a pipe is opened without waiting for its other end, so that it can be refused. */
+const guarded = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+
 /** Opens a file that must be a plain one: no link is followed, and no pipe waited for. */
 export async function openPlain(path: string, way: keyof typeof ways): Promise<FileHandle> {
-  // A pipe is opened without waiting for its other end, so that it can be refused.
-  const flags = ways[way] | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
-  const handle = await open(path, flags).catch(async (cause: unknown) => {
+  const handle = await open(path, ways[way] | guarded).catch(async (cause: unknown) => {
     const found = await lstat(path).catch(() => undefined)
     throw (found && refusalOf(path, found)) ?? cause
   })
   const refusal = refusalOf(path, await handle.stat())
   if (!refusal) return handle
   await handle.close()
+  throw refusal
+}
+
+/** Opens a plain file to read while everything else waits; the caller closes it. */
+export function openPlainNow(path: string): number {
+  const found = refusalOf(path, lstatSync(path))
+  if (found) throw found
+  const file = openSync(path, ways.read | guarded)
+  const refusal = refusalOf(path, fstatSync(file))
+  if (!refusal) return file
+  closeSync(file)
   throw refusal
 }
 

@@ -1,4 +1,5 @@
 import { SettingError } from '../../../base/core/names/setting-error.ts'
+import { readBounded } from '../../../base/core/process/bounded.ts'
 import { keepSecret, withoutSecrets } from '../../../base/core/process/secrets.ts'
 import { fetchNow } from './fetch-now.ts'
 import { type Credentials, type Signed, sign } from './sign.ts'
@@ -6,6 +7,8 @@ import type { RunStorage, SegmentWriter } from './storage.ts'
 
 /** A segment is sealed with so many bytes, or so many milliseconds after its first. */
 const [mostBytes, longest] = [8 << 20, 5000]
+/** Bytes that an answer which refuses may have. */
+const errorBytes = 2 ** 16
 /** Milliseconds that one request may take. */
 const patience = 60_000
 
@@ -45,24 +48,31 @@ class Bucket {
     const signal = AbortSignal.timeout(patience)
     const response = await this.#asked(
       name,
-      fetch(url, { method: 'PUT', headers, body: new Uint8Array(body), signal }),
+      fetch(url, { method: 'PUT', headers, body: new Uint8Array(body), signal, redirect: 'error' }),
     )
-    await response.arrayBuffer()
+    await response.body?.cancel()
     if (!response.ok) throw this.#refused(name, response.status)
   }
 
   async get(name: string, offset: number, size: number): Promise<Buffer> {
     const [url, headers] = this.#request(this.#range(name, offset, size))
     const signal = AbortSignal.timeout(patience)
-    const response = await this.#asked(name, fetch(url, { headers, signal }))
-    const bytes = Buffer.from(await response.arrayBuffer())
-    if (response.status !== 206) throw this.#refused(name, response.status)
-    return bytes
+    const ask = () => fetch(url, { headers, signal, redirect: 'error' })
+    // A connection that was closed while everything stood still is not one that the server refuses.
+    const response = await this.#asked(name, ask().catch(ask))
+    if (response.status === 206) return await this.#asked(name, readBounded(response.body, size))
+    await response.body?.cancel()
+    throw this.#refused(name, response.status)
   }
 
   getNow(name: string, offset: number, size: number): Buffer {
     const [url, headers] = this.#request(this.#range(name, offset, size))
-    const { status, bytes } = fetchNow(url.href, headers, patience)
+    const { status, bytes } = fetchNow({
+      url: url.href,
+      headers,
+      patience,
+      most: size + errorBytes,
+    })
     if (status !== 206) throw this.#refused(name, status)
     return bytes
   }
@@ -80,7 +90,8 @@ class Bucket {
     return [signed.url, sign(signed, this.#credentials, new Date())]
   }
 
-  async #asked(name: string, asking: Promise<Response>): Promise<Response> {
+  /** Waits for an answer; it is asked of no other server, which would be shown the credentials. */
+  async #asked<T>(name: string, asking: Promise<T>): Promise<T> {
     try {
       return await asking
     } catch (cause) {

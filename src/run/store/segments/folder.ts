@@ -1,6 +1,7 @@
-import { closeSync, openSync, readSync } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
+import { closeSync, fstatSync, readSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { openPlain, openPlainNow } from '../../../base/core/files/plain-file.ts'
 import { makeGathering } from '../gathering.ts'
 import { type Journal, openJournal } from '../journal.ts'
 import type { RunStorage, SegmentWriter } from './storage.ts'
@@ -14,25 +15,30 @@ export function openFolder(folder: string): RunStorage {
     isFar: false,
     write: name => new FolderSegment(folder, `${name}.frames`),
     async read(segment, offset, size) {
-      const handle = await open(join(folder, segment))
+      const handle = await openPlain(join(folder, segment), 'read')
       try {
-        const bytes = Buffer.allocUnsafeSlow(size)
-        const { bytesRead } = await handle.read(bytes, 0, size, offset)
+        const bytes = roomFor(size, offset, await handle.stat())
+        const { bytesRead } = await handle.read(bytes, 0, bytes.length, offset)
         return bytes.subarray(0, bytesRead)
       } finally {
         await handle.close()
       }
     },
     readNow(segment, offset, size) {
-      const file = openSync(join(folder, segment), 'r')
+      const file = openPlainNow(join(folder, segment))
       try {
-        const bytes = Buffer.allocUnsafeSlow(size)
-        return bytes.subarray(0, readSync(file, bytes, 0, size, offset))
+        const bytes = roomFor(size, offset, fstatSync(file))
+        return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, offset))
       } finally {
         closeSync(file)
       }
     },
   }
+}
+
+/** Room for a part of a file, as far as the file reaches. */
+function roomFor(size: number, offset: number, file: { readonly size: number }): Buffer {
+  return Buffer.allocUnsafeSlow(Math.max(0, Math.min(size, file.size - offset)))
 }
 
 class FolderSegment implements SegmentWriter {

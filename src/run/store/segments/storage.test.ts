@@ -1,5 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { scratch } from '../../../../test/end-to-end/cli.ts'
 import { plainTree } from '../../../../test/plain-tree.ts'
@@ -62,6 +66,46 @@ describe('the storage of segments', () => {
       const outside = { ...pointer, segment: '../../etc/passwd' }
       await expect(follow(storage, outside)).rejects.toThrow('the place of tree')
     }
+  })
+
+  it('[H7] follows no link and waits for no pipe in the folder of somebody else', async () => {
+    const folder = scratch()
+    mkdirSync(join(folder, 'theirs'))
+    symlinkSync('/etc/hostname', join(folder, 'theirs/link.frames'))
+    spawnSync('mkfifo', [join(folder, 'theirs/pipe.frames')])
+    const storage = await openStorage(folder)
+    for (const [name, odd] of [
+      ['link', 'is a link'],
+      ['pipe', 'is a named pipe'],
+    ] as const) {
+      const segment = `theirs/${name}.frames`
+      await expect(storage.read(segment, 0, 8)).rejects.toThrow(odd)
+      expect(() => storage.readNow(segment, 0, 8)).toThrow(odd)
+    }
+  })
+
+  it.skipIf(given)('[H4] shows its credentials to no server that a bucket leads to', async () => {
+    const seen: object[] = []
+    const other = createServer(({ headers }, response) => {
+      seen.push(headers)
+      response.writeHead(206).end('12345')
+    })
+    const leading = createServer((_, response) => {
+      const { port } = other.address() as AddressInfo
+      response.writeHead(307, { location: `http://localhost:${port}/` }).end()
+    })
+    for (const server of [other, leading]) await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = process.env.AWS_ENDPOINT_URL!
+    const { port } = leading.address() as AddressInfo
+    vi.stubEnv('AWS_ENDPOINT_URL', `http://127.0.0.1:${port}`)
+    const bucket = await openStorage('s3://elsewhere')
+    await expect(bucket.read('run/one.frames', 0, 5)).rejects.toThrow('could not be reached')
+    expect(seen).toEqual([])
+    vi.stubEnv('AWS_ENDPOINT_URL', `http://127.0.0.1:${(other.address() as AddressInfo).port}`)
+    const longer = await openStorage('s3://longer')
+    await expect(longer.read('run/one.frames', 0, 4)).rejects.toThrow('more than 4 bytes')
+    vi.stubEnv('AWS_ENDPOINT_URL', url)
+    for (const server of [other, leading]) server.close()
   })
 
   it('[O1] says what is wrong with an address', async () => {
