@@ -23,6 +23,7 @@ import {
   checkToken,
   type DoorOptions,
 } from './rules.ts'
+import { Visitors } from './visitors.ts'
 
 /** How much a request may bring, and how long it may take to do so. */
 export interface DoorLimits {
@@ -30,7 +31,7 @@ export interface DoorLimits {
   readonly bodyBytes?: number
   /** Seconds until a request has to be here whole. @default 60 */
   readonly requestSeconds?: number
-  /** Connections at one time. @default 4096 */
+  /** Connections at one time; of more, strangers are closed. @default 4096 */
   readonly connections?: number
 }
 
@@ -86,6 +87,7 @@ export class Door {
   readonly #options: DoorOptions & DoorWords
   readonly #router = new Router<Route>()
   readonly #bodies: BodyOptions
+  readonly #visitors: Visitors
 
   constructor(options: DoorOptions & DoorLimits & DoorWords) {
     const {
@@ -114,7 +116,8 @@ export class Door {
       keepAliveTimeout: keepAliveSeconds * 1000,
       joinDuplicateHeaders: true,
     })
-    this.server.maxConnections = connections
+    this.#visitors = new Visitors(connections)
+    this.server.on('connection', connection => this.#visitors.take(connection))
     this.server.on('request', (request, response) => void this.#take(request, response))
     this.server.on('checkContinue', (request, response) => {
       void this.#take(request, response, invitationOf(response))
@@ -190,6 +193,7 @@ export class Door {
     if (found) request.params = found.params
     if (found?.route.admit) found.route.admit(request)
     else checkToken(request, reply, options)
+    if (found?.route.admit !== everybody) this.#visitors.letIn(reply.raw.socket!)
     checkContentType(request, found?.route.changesNothing)
     checkQuery(request)
     if (found) return found.route
