@@ -94,6 +94,16 @@ const acts = {
     ]
     return JSON.stringify(done.map(({ result, error }) => result ?? error.code))
   },
+  // More than anybody would answer, and a message of more values than any has.
+  talks: async prompt => {
+    await askModel(prompt)
+    return 'x'.repeat(2_500_000).concat('\n').repeat(2)
+  },
+  lists: async prompt => {
+    await askModel(prompt)
+    process.stdout.write(`{"method":"session/update","params":[${'{},'.repeat(600_000)}0]}\n`)
+    return new Promise(() => setInterval(() => {}, 1000))
+  },
   mends: async prompt => {
     writeFileSync('hello.txt', 'hello world\n')
     return askModel(prompt)
@@ -120,7 +130,8 @@ async function prompted(id, text) {
     },
   })
   const answer = await (acts[act] ?? acts.mends)(text)
-  for (const part of answer.match(/.{1,8}/gs) ?? []) chunk(part)
+  const length = Math.max(8, Math.ceil(answer.length / 100))
+  for (let at = 0; at < answer.length; at += length) chunk(answer.slice(at, at + length))
   say({ id, result: { stopReason: 'end_turn' } })
 }
 

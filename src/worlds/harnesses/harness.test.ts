@@ -89,6 +89,8 @@ describe('a harness', () => {
 
   it.each([
     ['never', 'acp ended without asking the model'],
+    ['talks', 'its answer has more than 4194304 characters'],
+    ['lists', 'it has more than 1000000 values'],
     ['crashes', 'it ended with exit code 3 before it answered; it printed: out of luck'],
     ['forgets', 'a request came without a key than the token of its attempt'],
     [

@@ -7,13 +7,16 @@ import { makeFiles } from './files.ts'
 import { makePeer, RefusedCall } from './json-rpc.ts'
 import { makeTerminals } from './terminals.ts'
 
+/** Most characters of what it answers. */
+const mostAnswer = 4 * 2 ** 20
+
 /** The version of the protocol that this client speaks. */
 const protocolVersion = 1
 
 const schemas = late(() => ({
   initialized: z.object({ protocolVersion: z.int() }),
   session: z.object({ sessionId: z.string() }),
-  stopped: z.object({ stopReason: z.string() }),
+  stopped: z.object({ stopReason: z.string().max(100) }),
   update: z.object({
     update: z.object({
       sessionUpdate: z.string(),
@@ -106,6 +109,8 @@ function gatherAnswer() {
       isOver = false
       message = messageId ?? undefined
       answer += text.data.text
+      if (answer.length > mostAnswer)
+        throw new Error(`its answer has more than ${mostAnswer} characters`)
     },
   }
 }

@@ -1,8 +1,12 @@
 import { z } from 'zod'
+import { makeLane } from '../../../base/core/lane.ts'
 import { late } from '../../../engine/environments/late.ts'
 import type { Inside } from '../inside/inside.ts'
 import { RefusedCall } from './json-rpc.ts'
 import { runToEnd } from './run-to-end.ts'
+
+/** Most files that are read or written at one time: each may fill memory. */
+const mostAtOnce = 8
 
 /** Most characters of a file that is read. */
 const mostRead = 8 * 2 ** 20
@@ -29,12 +33,12 @@ case "$real/" in "$root"/*) ;; *) exit 4 ;; esac
 
 /** The file methods of the Agent Client Protocol, in the folder that is worked in and nowhere else. */
 export function makeFiles(inside: Inside, folder: string) {
+  const lane = makeLane('files', mostAtOnce)
+  const call = { signal: new AbortController().signal }
   const act = async (script: string, path: string, input?: string): Promise<string> => {
     const words = ['/bin/sh', '-c', `${within}${script}`, 'sh', folder, path]
-    const { code, output, complaints } = await runToEnd(
-      inside,
-      { words, folder },
-      { input, most: mostRead },
+    const { code, output, complaints } = await lane.run(call, () =>
+      runToEnd(inside, { words, folder }, { input, most: mostRead }),
     )
     if (code === 0) return output
     if (code === 4) throw new RefusedCall(-32602, `${path} lies outside ${folder}`)

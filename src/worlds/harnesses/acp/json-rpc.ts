@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseBounded } from '../../../base/core/process/bounded.ts'
 import { late } from '../../../engine/environments/late.ts'
 import type { InsideProcess } from '../inside/inside.ts'
 import { onLines } from '../inside/lines.ts'
@@ -37,6 +38,12 @@ const message = late(() =>
   ]),
 )
 
+/** Most requests that are served at one time. */
+const mostServed = 128
+
+/** Most characters of its words that an error repeats. */
+const mostShown = 1000
+
 interface Waiting {
   resolve(result: unknown): void
   reject(error: Error): void
@@ -46,6 +53,7 @@ interface Waiting {
 export function makePeer(process: InsideProcess, handlers: Handlers): Peer {
   const waiting = new Map<string | number, Waiting>()
   let asked = 0
+  let serving = 0
   let over: Error | undefined
   const end = (error: Error): void => {
     over ??= error
@@ -54,16 +62,21 @@ export function makePeer(process: InsideProcess, handlers: Handlers): Peer {
   }
   const say = (told: object): void =>
     process.write(`${JSON.stringify({ jsonrpc: '2.0', ...told })}\n`)
+  const answer = (method: string, params: unknown): unknown => {
+    const handler = Object.hasOwn(handlers.requests, method) ? handlers.requests[method] : undefined
+    if (!handler) throw new RefusedCall(-32601, `there is no method ${method.slice(0, 80)}`)
+    if (serving > mostServed) throw new RefusedCall(-32000, `${mostServed} requests wait already`)
+    return handler(params)
+  }
   const serve = async (of: string | number, method: string, params: unknown): Promise<void> => {
+    serving++
     try {
-      const handler = Object.hasOwn(handlers.requests, method)
-        ? handlers.requests[method]
-        : undefined
-      if (!handler) throw new RefusedCall(-32601, `there is no method ${method}`)
-      say({ id: of, result: (await handler(params)) ?? {} })
+      say({ id: of, result: (await answer(method, params)) ?? {} })
     } catch (cause) {
       const code = cause instanceof RefusedCall ? cause.code : -32603
       say({ id: of, error: { code, message: (cause as Error).message } })
+    } finally {
+      serving--
     }
   }
   const take = (text: string): void => {
@@ -84,7 +97,7 @@ export function makePeer(process: InsideProcess, handlers: Handlers): Peer {
   }
   onLines(process.output, {
     line: take,
-    tooLong: () => end(new Error('it wrote a line without an end')),
+    broken: end,
   })
   void process.exited.then(({ code, problem }) =>
     end(new Error(problem ?? `it ended with exit code ${code} before it answered`)),
@@ -109,13 +122,14 @@ function wordsOf({
   readonly data?: unknown
 }): string {
   const more = data === undefined || data === null ? '' : ` (${JSON.stringify(data).slice(0, 300)})`
-  return `${words}${more}`
+  return `${words.slice(0, mostShown)}${more}`
 }
 
 function tryJson(text: string): unknown {
   try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+    return parseBounded(text)
+  } catch (cause) {
+    if (cause instanceof SyntaxError) return undefined
+    throw cause
   }
 }

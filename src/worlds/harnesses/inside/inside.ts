@@ -1,6 +1,7 @@
 import { Duplex, PassThrough, type Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Call } from '../../../base/core/call.ts'
+import { parseBounded } from '../../../base/core/process/bounded.ts'
 import { late } from '../../../engine/environments/late.ts'
 import type { Finished } from '../../sandboxes/run.ts'
 import { type Workspace, WorkspaceError } from '../../workspaces/contract.ts'
@@ -87,7 +88,7 @@ export async function enter(workspace: Workspace, options: EnterOptions): Promis
   const broken = new Promise<never>((_, reject) => {
     onLines(started.output, {
       line: text => relay.read(text),
-      tooLong: () => stop.abort(new WorkspaceError('a line of the sandbox had no end')),
+      broken: ({ message: why }) => stop.abort(new WorkspaceError(`the relay is not ours: ${why}`)),
     })
     started.finished.then(finished => {
       relay.end()
@@ -220,8 +221,9 @@ const bytesOf = ({ bytes }: { readonly bytes: string }): Buffer => Buffer.from(b
 
 function tryJson(text: string): unknown {
   try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+    return parseBounded(text)
+  } catch (cause) {
+    if (cause instanceof SyntaxError) return undefined
+    throw cause
   }
 }

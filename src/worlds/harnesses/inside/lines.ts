@@ -4,16 +4,16 @@ import { StringDecoder } from 'node:string_decoder'
 /** Most characters of one line of a program that is talked to. */
 export const mostLine = 64 * 2 ** 20
 
-/** Calls back with every whole line of a stream; a line that is longer than any should be is told once. */
+/** Calls back with every whole line of a stream, until one is longer than any should be or cannot be taken. */
 export function onLines(
   stream: Readable,
-  { line, tooLong }: { line(text: string): void; tooLong(): void },
+  { line, broken }: { line(text: string): void; broken(error: Error): void },
 ): void {
   const decoder = new StringDecoder('utf8')
   let parts: string[] = []
   let length = 0
-  stream.on('data', (chunk: Buffer) => {
-    if (length > mostLine) return
+  let isBroken = false
+  const take = (chunk: Buffer): void => {
     const [first = '', ...others] = decoder.write(chunk).split('\n')
     parts.push(first)
     length += first.length
@@ -22,8 +22,16 @@ export function onLines(
       parts = [next]
       length = next.length
     }
-    if (length <= mostLine) return
-    parts = []
-    tooLong()
+    if (length > mostLine) throw new Error('it wrote a line without an end')
+  }
+  stream.on('data', (chunk: Buffer) => {
+    if (isBroken) return
+    try {
+      take(chunk)
+    } catch (cause) {
+      isBroken = true
+      parts = []
+      broken(cause as Error)
+    }
   })
 }
