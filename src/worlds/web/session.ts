@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import type { Browser, BrowserContext, Dialog, Download, Locator, Page } from 'playwright-core'
 import { describeCause, Failure } from '../../base/core/failure.ts'
@@ -59,6 +59,8 @@ export class Session {
   #notes: string[] = []
   /** Downloads that are not there yet. */
   #pending = 0
+  /** Downloads that are there and being read. */
+  #reading = 0
   #broken: string | undefined
 
   private constructor(context: BrowserContext, network: Network, options: SessionOptions) {
@@ -125,19 +127,23 @@ export class Session {
     this.#pending++
     try {
       const name = download.suggestedFilename().slice(0, 100)
-      const bytes = await readFile(await download.path())
-      if (this.downloads.length === most.downloads || bytes.length > most.downloadBytes) {
-        this.#note(
-          `${name} (${bytes.length} bytes) was not kept: it is too large, or one too many.`,
-        )
+      const path = await download.path()
+      const { size } = await stat(path)
+      const isOneTooMany = this.downloads.length + this.#reading >= most.downloads
+      if (isOneTooMany || size > most.downloadBytes) {
+        this.#note(`${name} (${size} bytes) was not kept: it is too large, or one too many.`)
         return
       }
+      this.#reading++
+      const bytes = await readFile(path).finally(() => this.#reading--)
       const text = textOf(bytes)
       this.downloads.push({ name, bytes: bytes.length, ...(text !== undefined && { text }) })
       this.#note(`downloaded ${name} (${bytes.length} bytes).`)
     } catch (cause) {
       this.#note(`a download failed: ${firstLine(cause)}`)
     } finally {
+      // It takes room on the disk until then.
+      await download.delete().catch(() => undefined)
       this.#pending--
     }
   }
