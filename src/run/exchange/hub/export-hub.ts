@@ -59,7 +59,8 @@ export async function exportToHub(
     const out = join(folder, 'rows')
     const exported = await exportRun(run, { ...options, to: format, out })
     if (exported.rows === 0) return { ...exported, url: '' }
-    const file = await cleaned(out, join(folder, 'train'), format)
+    const file = join(folder, 'train')
+    const images = await writeCleaned(out, file, format)
     const path = `data/train.${format === 'inspect' || format.startsWith('tau') ? 'json' : 'jsonl'}`
     const card = join(folder, 'README.md')
     await writeFile(card, cardOf(target, { path, run, exported }))
@@ -72,14 +73,21 @@ export async function exportToHub(
       { path: 'README.md', file: card, onlyIfMissing: true },
     ]
     const url = await commitFiles(to, files, `${exported.rows} rows of ${basename(resolve(run))}`)
-    return { ...exported, url, loading: [loadingLine(target)] }
+    const notes = images === 0 ? exported.notes : [...exported.notes, leftOutNote(images)]
+    return { ...exported, notes, url, loading: [loadingLine(target)] }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** Copies rows without what lies beside the pictures in them; formats that are no text cannot be looked through. */
-async function cleaned(from: string, to: string, format: string): Promise<string> {
+const leftOutNote = (images: number): string =>
+  `${images} images were left out, since what lies beside their pictures could not be found: png, jpeg and webp can be freed of it`
+
+/**
+ * Copies rows without what lies beside the pictures in them, and counts the pictures that had to be left out; formats
+ * that are no text cannot be looked through.
+ */
+async function writeCleaned(from: string, to: string, format: string): Promise<number> {
   await using handle = await open(from)
   const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0)
   if (buffer.toString('latin1') === 'PAR1') {
@@ -87,6 +95,7 @@ async function cleaned(from: string, to: string, format: string): Promise<string
       `${format} is no text, so images in it cannot be freed of what lies beside them: take jsonl or another format of lines`,
     )
   }
+  let count = 0
   const lines = createInterface({
     input: createReadStream(from),
     crlfDelay: Number.POSITIVE_INFINITY,
@@ -94,11 +103,11 @@ async function cleaned(from: string, to: string, format: string): Promise<string
   await pipeline(
     lines,
     async function* clean(source: AsyncIterable<string>) {
-      for await (const line of source) yield `${withoutImageMetadata(line)}\n`
+      for await (const line of source) yield `${withoutImageMetadata(line, () => count++)}\n`
     },
     createWriteStream(to, { mode: 0o600 }),
   )
-  return to
+  return count
 }
 
 const loadingLine = ({ owner, name }: HubTarget): string =>
