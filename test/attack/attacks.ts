@@ -1,9 +1,12 @@
+import { agentLines } from './agent-lines.ts'
 import { archives, journals } from './archives.ts'
 import type { Attack } from './attack.ts'
 import { clusterRows } from './cluster-rows.ts'
 import { dialects } from './dialects.ts'
 import { doors } from './doors.ts'
 import { configs, runFolders, weights } from './foreign-files.ts'
+import { foreignSettings } from './foreign-settings.ts'
+import { images } from './images.ts'
 import { modelOutputs } from './model-outputs.ts'
 import { protobufAnswers } from './protobuf.ts'
 import { patterns, schemas } from './schemas.ts'
@@ -32,4 +35,7 @@ export const attacks: readonly Attack[] = [
   weights,
   configs,
   clusterRows,
+  images,
+  agentLines,
+  foreignSettings,
 ]

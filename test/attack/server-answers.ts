@@ -73,7 +73,7 @@ const readers: readonly Read[] = [
 export const serverAnswers: Attack = {
   name: 'server answers',
   promise: 'O1',
-  share: 255,
+  share: 231,
   async open() {
     return draw => {
       const [name, right, read] = oneOf(readers, draw)
