@@ -226,15 +226,22 @@ class Server {
   async *lines(path: string, asking: Asking): AsyncGenerator<z.output<typeof told>> {
     const response = await this.#ask('POST', path, asking)
     if (!response.ok) {
-      const why = errorMessage(await bounded(response))
+      const why = errorMessage((await readBounded(response.body, mostAnswer)).toString('utf8'))
       throw this.#broken('POST', path, `${response.status} ${why}`)
     }
     const decoder = new TextDecoder()
-    let rest = ''
+    let rest: string[] = []
+    let length = 0
     for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      const texts = `${rest}${decoder.decode(part, { stream: true })}`.split('\n')
-      rest = texts.pop()!
-      if (rest.length > mostAnswer) throw this.#broken('POST', path, 'a line has no end')
+      const [first = '', ...others] = decoder.decode(part, { stream: true }).split('\n')
+      rest.push(first)
+      length += first.length
+      if (length > mostAnswer) throw this.#broken('POST', path, 'a line has no end')
+      const last = others.pop()
+      if (last === undefined) continue
+      const texts = [rest.join(''), ...others]
+      rest = [last]
+      length = last.length
       // An empty line only says that the command still runs.
       for (const text of texts.filter(Boolean)) {
         const line = told.safeParse(tryJson(text))

@@ -52,6 +52,13 @@ function picture(shade: number, width = 56, height = 28): ImagePart {
 const words = (text: string) => ({ type: 'text', text }) as const
 const at = (url: string): ImagePart => ({ type: 'image_url', image_url: { url } })
 
+/** A picture of 7 pixels whose header says that it is 70,000 high. */
+function longest(): string {
+  const bytes = Buffer.from(new Canvas(7, 3, [0, 0, 0]).toPng())
+  bytes.writeUInt32BE(70_000, 20)
+  return `data:image/png;base64,${bytes.toString('base64')}`
+}
+
 /** A world that shows these contents one after another. */
 function showing(first: Message['content'], ...then: readonly Message['content'][]): Environment {
   return environment({
@@ -164,6 +171,7 @@ describe('an attempt that sees', () => {
       at('https://a.example/b.png'),
       at('data:image/png,AAAA'),
       at('gopher:'),
+      at(longest()),
     ]
     const { tree, trajectory } = await rolled(showing('Go.', [...refused, picture(4)]))
     const said = textOf(trajectory.messages[2]!.content)
@@ -172,9 +180,10 @@ describe('an attempt that sees', () => {
       /SVG is refused/,
       /is not fetched/,
       /not in base64/,
+      /7 x 70000 pixels; at most 65535 on a side/,
     ])
       expect(said).toMatch(reason)
-    expect(trajectory.events.filter(({ kind }) => kind === 'image:refused')).toHaveLength(5)
+    expect(trajectory.events.filter(({ kind }) => kind === 'image:refused')).toHaveLength(6)
     expect(imagesTo(tree, trajectory.end)).toHaveLength(1)
   })
 

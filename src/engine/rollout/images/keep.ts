@@ -27,6 +27,8 @@ export interface ImageSettings {
 
 /** Bytes that one image may have. */
 const mostBytes = 20 * 2 ** 20
+/** Pixels of a side, as much as any model's own processor takes. */
+const longestSide = 65_535
 /** Seconds that fetching one may take. */
 const mostSeconds = 30
 
@@ -46,6 +48,8 @@ export async function keepImage(
   const { width, height } = facts
   if (width * height > pixels)
     throw new ImageRefusedError(`${width} x ${height} pixels; at most ${pixels} in all`)
+  if (Math.max(width, height) > longestSide)
+    throw new ImageRefusedError(`${width} x ${height} pixels; at most ${longestSide} on a side`)
   if (bytes) await store.keep(facts, bytes)
   return { type: 'image_url', image_url: { url: formatReference(facts) } }
 }
