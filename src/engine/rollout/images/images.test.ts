@@ -37,6 +37,7 @@ import { tool } from '../../environments/tools/tool.ts'
 import { rollChain } from '../chain.ts'
 import { imageKeeper } from './admit.ts'
 import type { ImageSettings } from './keep.ts'
+import { makeMemoryStore } from './memory-store.ts'
 
 const seeing = await openSeeingRenderer()
 const folder = mkdtempSync(join(tmpdir(), 'images-'))
@@ -114,6 +115,18 @@ describe('an attempt that sees', () => {
     expect(() => imagePath(folder, { digest: '../../etc/passwd', kind: 'png' })).toThrow(
       /cannot be called/,
     )
+  })
+
+  it('keeps in memory what was used last, if its run has no folder', async () => {
+    const memory = makeMemoryStore(250)
+    const fake = (digest: string) => ({ ...{ digest, kind: 'png' as const }, ...size })
+    const size = { width: 1, height: 1, bytes: 100, orientation: 1 }
+    for (const digest of ['one', 'two', 'one', 'three', 'three'])
+      await memory.keep(fake(digest), new Uint8Array(100))
+    await expect(memory.read(fake('two'))).rejects.toThrow(
+      /two is not here: a run without a folder/,
+    )
+    for (const digest of ['one', 'three']) expect(await memory.read(fake(digest))).toHaveLength(100)
   })
 
   it('leaves no bytes in its world, or in the record of what is not finished', async () => {
