@@ -3,17 +3,13 @@
 import { makeLanes } from '../src/base/core/lane.ts'
 import { random, randomAt, seedOf } from '../src/base/math/random.ts'
 import { desk } from '../src/engine/environments/desk/desk.ts'
-import {
-  chanceDecision,
-  deskPlayer,
-  novicePlayer,
-} from '../src/engine/environments/desk/players.ts'
 import type { Decision } from '../src/engine/environments/desk/rules.ts'
 import { type DeskTask, hintOf } from '../src/engine/environments/desk/task.ts'
 import { type Player, playWorld } from '../src/engine/environments/play.ts'
 import { teachModel } from '../src/learn/model/teach.ts'
 import type { Conversation } from '../src/run/demonstrations/conversation.ts'
 import { mistakenWords } from '../src/run/demonstrations/demonstrations.ts'
+import { chanceDecision, deskPlayer, novicePlayer } from '../test/desk-players.ts'
 
 const seed = 6
 const [folder = 'base-model', count = '14000', epochs = '6', rate = '3e-3'] = process.argv.slice(2)

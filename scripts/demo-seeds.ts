@@ -4,9 +4,9 @@ import '../src/offers.ts'
 import { parseArgs } from 'node:util'
 import { makeLanes } from '../src/base/core/lane.ts'
 import { desk } from '../src/engine/environments/desk/desk.ts'
-import { shortcuts } from '../src/engine/environments/desk/players.ts'
 import { scorePlay } from '../src/engine/environments/play.ts'
 import { type DemoOptions, demoDefaults, runDemo } from '../src/learn/learn/demo.ts'
+import { shortcuts } from '../test/desk-players.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -10,7 +10,6 @@ import type { Environment } from '../../src/base/core/environment.ts'
 import { makeLanes } from '../../src/base/core/lane.ts'
 import { random, seedOf, shuffle } from '../../src/base/math/random.ts'
 import { desk } from '../../src/engine/environments/desk/desk.ts'
-import { novicePlayer } from '../../src/engine/environments/desk/players.ts'
 import { type Player, playWorld } from '../../src/engine/environments/play.ts'
 import { replyOf } from '../../src/engine/environments/reply.ts'
 import type { User } from '../../src/engine/environments/users/user.ts'
@@ -19,6 +18,7 @@ import type { DomainName } from '../../src/worlds/tau/domain.ts'
 import { tauEnvironment } from '../../src/worlds/tau/environment.ts'
 import { loadTau } from '../../src/worlds/tau/load.ts'
 import { STOP, type TauTaskData } from '../../src/worlds/tau/task.ts'
+import { novicePlayer } from '../../test/desk-players.ts'
 
 /** Added to an id that is to be learned. */
 const learned = 1 << 30

@@ -6,7 +6,6 @@ import type { Environment } from '../../src/base/core/environment.ts'
 import { rowsOf } from '../../src/base/core/row.ts'
 import { pathEnds } from '../../src/base/core/tree.ts'
 import { desk } from '../../src/engine/environments/desk/desk.ts'
-import { demonstrateDesk } from '../../src/engine/environments/desk/players.ts'
 import { withFork } from '../../src/engine/environments/fork.ts'
 import { openBranchPolicy } from '../../src/engine/rollout/branches/registry.ts'
 import { rollChain } from '../../src/engine/rollout/chain.ts'
@@ -17,6 +16,7 @@ import { teach } from '../../src/learn/learn/teach.ts'
 import { roll } from '../../src/run/run/roll.ts'
 import { openRenderer } from '../../src/run/settings/model-source.ts'
 import { openPolicy } from '../../src/run/settings/open-policy.ts'
+import { demonstrateDesk } from '../desk-players.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'condense-audit-'))
 const model = join(folder, 'model')

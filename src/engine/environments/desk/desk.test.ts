@@ -1,12 +1,12 @@
 import type { Reply } from '@espalier/text'
 import { describe, expect, it } from 'vitest'
+import { demonstrateDesk, novicePlayer, shortcuts } from '../../../../test/desk-players.ts'
 import type { Task } from '../../../base/core/environment.ts'
 import { makeLanes } from '../../../base/core/lane.ts'
 import { checkEnvironment } from '../check.ts'
 import { type Player, playWorld, scorePlay } from '../play.ts'
 import { replyOf } from '../reply.ts'
 import { type DeskOptions, desk } from './desk.ts'
-import { demonstrateDesk, novicePlayer, shortcuts } from './players.ts'
 import { type DeskTask, rightDecision } from './task.ts'
 
 const { signal } = new AbortController()

@@ -1,13 +1,13 @@
+import type { Group } from '../../../base/core/group.ts'
 import type { Outcome } from '../../../base/core/outcome.ts'
 import { isUnscored, type MemberRow } from '../../rows/row-record.ts'
-import { promptLength, trainedMask } from '../credited-row.ts'
+import { promptLength, tokenCredit, trainedMask } from '../credited-row.ts'
 import { replayedExperts } from '../experts.ts'
 import { type ExportGroup, RefusedError } from '../format.ts'
 import { type FormOptions, rowsFor, type Training } from '../forms.ts'
 import { imageFiles } from '../images.ts'
 import { lineFormat } from '../line-format.ts'
 import { makeTelling, type NumberedRow, numbered } from '../numbers.ts'
-import { shapeOf } from '../shapes.ts'
 
 const training: Training = {
   form: 'paths',
@@ -34,10 +34,10 @@ export const skyrl = lineFormat({
     return function* toEntries(source: ExportGroup) {
       const { group } = source
       const rows = rowsFor({ name: 'skyrl', training }, group, { ...options, lost })
-      const shape = shapeOf(group, rows)
-      if (shape.trees > 0) refuseTrees(group.id, options)
-      const numbers = numberedBy(shape.trees > 0, rows)
-      if (shape.unevenRows > 0) throw unevenRefused(group.id)
+      const hasBranches = isBranched(group)
+      if (hasBranches) refuseTrees(group.id, options)
+      const numbers = numberedBy(hasBranches, rows)
+      if (rows.some(isUneven)) throw unevenRefused(group.id)
       for (const member of rows) {
         if (member.row.experts && member.row.count > 1) throw stepsRefused(group.id)
         const told = numbered(member, telling(member.tree))
@@ -51,6 +51,20 @@ export const skyrl = lineFormat({
     `         output = read_generator_output(${JSON.stringify(file)})   # with generator.step_wise_trajectories=true`,
   ],
 })
+
+/** Whether a tree has more than one trajectory that is written. */
+function isBranched({ members, unscored }: Group): boolean {
+  const trees = [...members, ...unscored].map(({ tree }) => tree.id)
+  return new Set(trees).size < trees.length
+}
+
+/** Whether its tokens have different credit. */
+function isUneven(member: MemberRow): boolean {
+  if (isUnscored(member.member) || member.member.dropped) return false
+  const credit = tokenCredit(member)
+  const first = member.row.mask.indexOf(1)
+  return credit.some((value, token) => member.row.mask[token] === 1 && value !== credit[first])
+}
 
 /** Throws for trees that SkyRL would weigh differently: to it every ending counts the same, with all its tokens. */
 function refuseTrees(group: string, { form, weighting }: FormOptions): void {

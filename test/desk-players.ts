@@ -1,12 +1,20 @@
 import { type Message, textOf } from '@espalier/text'
-import { pick, type Random, random, seedOf } from '../../../base/math/random.ts'
-import type { Player, Situation } from '../play.ts'
-import { replyOf } from '../reply.ts'
-import { answersTo } from './make-tasks.ts'
-import { ages, statuses, stocks } from './order.ts'
-import { type Decision, orderWords, type RequestKind } from './rules.ts'
-import { understand } from './speech.ts'
-import { type DeskRequest, type DeskTask, rightDecision } from './task.ts'
+import { pick, type Random, random, seedOf } from '../src/base/math/random.ts'
+import { answersTo } from '../src/engine/environments/desk/make-tasks.ts'
+import { ages, statuses, stocks } from '../src/engine/environments/desk/order.ts'
+import {
+  type Decision,
+  orderWords,
+  type RequestKind,
+} from '../src/engine/environments/desk/rules.ts'
+import { understand } from '../src/engine/environments/desk/speech.ts'
+import {
+  type DeskRequest,
+  type DeskTask,
+  rightDecision,
+} from '../src/engine/environments/desk/task.ts'
+import type { Player, Situation } from '../src/engine/environments/play.ts'
+import { replyOf } from '../src/engine/environments/reply.ts'
 
 /** Decides about something that a customer wants done. */
 export type Judge = (about: {
