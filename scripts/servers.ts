@@ -8,6 +8,7 @@ import { openRenderer } from '../src/run/settings/model-source.ts'
 import { openRecorder } from './servers/recorder.ts'
 import { openTorch } from './servers/torch.ts'
 import { tryChat } from './servers/try-chat.ts'
+import { type FormsReport, tryForms } from './servers/try-forms.ts'
 import { type ImagesReport, tryImages } from './servers/try-images.ts'
 import { type RestartReport, tryRestart } from './servers/try-restart.ts'
 import { type Apart, type Report, tryServer, ways } from './servers/try-server.ts'
@@ -25,6 +26,8 @@ again with the server and with PyTorch, and prints a table of what was found. Se
   --samples N     samples in each way: T=1, T=0.7, T=0.7 with cuts (default 8)
   --images        shows them images instead: sizes of several kinds, every token scored again; DIR is a model that
                   sees (scripts/servers/toy-vision.py makes a toy of the Qwen2-VL shape)
+  --forms         asks for a forced call and for JSON of a schema instead: whether what comes has the form, and
+                  its log-probabilities beside those of the whole distribution
   --weights DIR   another model of the same shape: loaded into each server as train does after a step,
                   scored with PyTorch, and the first one loaded again (docs/reference/weight-sync.md says which
                   flags servers need for that); needs --python
@@ -47,6 +50,7 @@ const { values } = parseArgs({
     python: { type: 'string' },
     samples: { type: 'string', default: '8' },
     images: { type: 'boolean', default: false },
+    forms: { type: 'boolean', default: false },
     weights: { type: 'string' },
     restart: { type: 'string' },
     process: { type: 'string' },
@@ -71,6 +75,7 @@ await using torch =
 const reports: Report[] = []
 const changes: WeightsReport[] = []
 const seen: ImagesReport[] = []
+const formed: FormsReport[] = []
 for (const { kind, url } of asked) {
   await using recorder = await openRecorder(url)
   await using policy = await openPolicy(`${kind === 'chat' ? 'openai' : kind}:${recorder.url}`, {
@@ -78,6 +83,7 @@ for (const { kind, url } of asked) {
     ...(values['served-model'] && { servedModel: values['served-model'] }),
   })
   if (values.images) await showImages(policy, kind)
+  else if (values.forms) formed.push(...(await tryForms(policy, { kind, renderer, samples })))
   else await drawSamples(policy, kind)
   if (values.weights) changes.push(...(await changeWeights(policy, kind, values.weights)))
   if (values.record) {
@@ -98,7 +104,8 @@ if (values.restart && values.process) {
   }
   restarts.push(await tryRestart(told, tokenizer.encode('The capital of France is')))
 }
-if (!values.json && !values.images) console.log(tableOf(reports))
+if (values.forms) console.table(formed)
+else if (!values.json && !values.images) console.log(tableOf(reports))
 if (!values.json && values.images) console.log(imagesTable(seen))
 for (const report of restarts) {
   const { kind, samples: wanted, failed, away, retries } = report
@@ -111,8 +118,11 @@ for (const { kind, path, version, apart } of changes) {
   console.log(values.json ? JSON.stringify({ kind, path, version, apart }) : told)
 }
 const isBad = [...reports, ...restarts, ...seen].some(({ failed }) => failed.length > 0)
+const isFree = formed.some(({ ended, fitting }) => fitting < ended || ended === 0)
 const isApart = seen.some(each => !(Math.max(each.byServer, each.byTransformers ?? 0) <= 0.12))
-process.exit(isBad || isApart || [...reports, ...changes].some(({ apart }) => apart > 0.12) ? 1 : 0)
+process.exit(
+  isBad || isApart || isFree || [...reports, ...changes].some(({ apart }) => apart > 0.12) ? 1 : 0,
+)
 
 async function drawSamples(policy: Policy, kind: (typeof kinds)[number]): Promise<void> {
   console.error(`${kind}: ${samples} samples in each of three ways …`)

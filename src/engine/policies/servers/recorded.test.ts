@@ -69,6 +69,29 @@ describe('vLLM as it answered', () => {
   })
 })
 
+describe('vLLM held to a schema (npm run servers -- --forms --record)', () => {
+  const exchanges = readRecorded('vllm-forms')
+
+  it.each([
+    [1, 'renormalised'],
+    [0.7, 'raw'],
+  ])('at temperature %d says that its log-probabilities are %s', async (temperature, basis) => {
+    const found = exchanges.find(({ request }) => request.temperature === temperature)!
+    const { json: schema } = found.request.structured_outputs
+    await using server = await serveRecorded([found])
+    await using policy = openVllm(server.url, { endpoint: 'completions', servedModel: 'toy' })
+    const form = { oneOf: [{ before: '', schema, after: '' }] } as const
+    const sample = await policy.sample({ ...requestOf(found), form }, call())
+    const { segment } = expectTokens(sample)
+    expect(segment.basis).toBe(basis)
+    // Of 513 tokens, the whole distribution gives the drawn ones 0.6 % on average (-5.1 and -5.6).
+    expect(
+      segment.logprobs!.reduce((sum, each) => sum + each) / segment.ids.length,
+    ).toBeGreaterThan(-0.5)
+    expect(server.unknown).toEqual([])
+  })
+})
+
 /** The body that `generate` is first sent for what was recorded over the other endpoint. */
 function asGenerate({ request }: Recorded): unknown {
   const {

@@ -3,7 +3,6 @@ import type { PromptImages } from '../../../base/core/image.ts'
 import type {
   Policy,
   SampleRequest,
-  Sampling,
   ScoreOptions,
   Scores,
   TokenSample,
@@ -297,7 +296,7 @@ function finish(attempt: SampleState, choice: VllmChoice, cached?: number): Toke
     top,
     finish: choice.finish,
     experts: shape && readExperts(choice.experts, shape, place),
-    basis: request.form ? 'renormalised' : basisOf(vllm, request.sampling),
+    basis: basisOf(vllm, request),
     version: numbers
       ? versionRange(numbers[0], numbers.at(-1)!)
       : rangeSince(attempt.version, vllm),
@@ -310,12 +309,11 @@ function finish(attempt: SampleState, choice: VllmChoice, cached?: number): Toke
   })
 }
 
-/** Raw numbers are those of temperature 1: if that is the temperature, they are tempered ones. */
-function basisOf({ logprobs }: Vllm, sampling: Sampling): LogprobBasis {
-  if (logprobs === 'raw' || sampling.temperature === 0) {
-    return sampling.temperature === 1 ? 'tempered' : 'raw'
-  }
-  return isCut(sampling) ? 'renormalised' : 'tempered'
+/** Raw numbers are those of temperature 1; those of a form are always among what it allows. */
+function basisOf({ logprobs }: Vllm, { sampling, form }: SampleRequest): LogprobBasis {
+  const isRaw = logprobs === 'raw' || sampling.temperature === 0
+  if (isRaw && sampling.temperature !== 1) return 'raw'
+  return form || (!isRaw && isCut(sampling)) ? 'renormalised' : 'tempered'
 }
 
 function rangeSince(from: number, { version }: Vllm): VersionRange {
