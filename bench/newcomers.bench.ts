@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { program } from '../test/end-to-end/cli.ts'
 import { wordsOf } from '../test/end-to-end/page-commands.ts'
+import { booker } from './newcomers/booker.ts'
 import { wishes } from './newcomers/library.ts'
 import { orders } from './newcomers/picker.ts'
 
@@ -20,9 +21,11 @@ const newcomers = [
 /**
  * The first try of somebody new at six agents and environments: `teach` with nothing but what has to be
  * named, then the `train` that it prints. NEWCOMERS and SEEDS choose, as in `NEWCOMERS=till SEEDS=1,2`.
+ * RIGHT=300,2800 measures instead what imitation alone reaches by so many demonstrations without a mistake.
  */
 export async function bench({ json }: { json: boolean }): Promise<object> {
-  const { NEWCOMERS: chosen, SEEDS: seeds = '1,2,3' } = process.env
+  const { NEWCOMERS: chosen, SEEDS: seeds = '1,2,3', RIGHT: counts } = process.env
+  if (counts !== undefined) return await imitations(counts.split(',').map(Number), json)
   const tried = newcomers.filter(({ name }) => chosen === undefined || chosen.includes(name))
   const figures: FirstTry[] = []
   for (const newcomer of tried) {
@@ -97,6 +100,50 @@ function firstTry(newcomer: (typeof newcomers)[number], seed: number): FirstTry 
       trained: train.seconds,
       said: train.stderr.trim().split('\n').slice(-8).join('\n'),
     }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Tasks that are measured, none of which is shown. */
+const fresh = 200
+
+async function imitations(counts: readonly number[], json: boolean): Promise<object> {
+  const makers = {
+    booker: async (count: number) =>
+      (await booker.makeTasks!({ count, seed: 1 })).map(({ id, data }) => ({ id, ...data })),
+    library: wishes,
+    picker: orders,
+  }
+  const figures: object[] = []
+  for (const [name, make] of Object.entries(makers)) {
+    for (const count of counts) {
+      const figure = { name, count, success: imitation(name, await make(count + fresh)) }
+      figures.push(figure)
+      if (!json) console.log(`${name.padEnd(8)} ${count} shown  ${figure.success.toFixed(3)}`)
+    }
+  }
+  return { imitations: figures }
+}
+
+/** Success at the last of the tasks by a model that was taught all others. */
+function imitation(name: string, tasks: readonly object[]): number {
+  const folder = mkdtempSync(join(tmpdir(), 'espalier-newcomer-'))
+  try {
+    for (const file of [name, 'right'])
+      cpSync(`bench/newcomers/${file}.ts`, join(folder, `${file}.ts`))
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+    const write = (file: string, some: readonly object[]): void =>
+      writeFileSync(join(folder, file), some.map(task => `${JSON.stringify(task)}\n`).join(''))
+    write('shown.jsonl', tasks.slice(0, -fresh))
+    write('fresh.jsonl', tasks.slice(-fresh))
+    const world = ['--environment', `./${name}.ts#${name}`, '--seed', '1']
+    const shown = ['--tasks', 'shown.jsonl', '--demonstrations', `./right.ts#${name}`]
+    const { stderr } = follow(folder, ['teach', ...world, ...shown, '--out', 'model'])
+    const limits = /--max-turns .*/.exec(stderr)?.[0] ?? ''
+    const asked = ['--policy', 'embedded:model', '--tasks', 'fresh.jsonl', ...wordsOf(limits)]
+    const { stdout } = follow(folder, ['eval', ...world, ...asked])
+    return Number(/^ *success +([\d.]+) %/m.exec(stdout)?.[1]) / 100
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -239,7 +239,7 @@ function notLearned(outcome: Outcome): Verdict {
     finding: 'not-learned',
     text:
       `${stoppedWords(outcome)}It did not learn: ${heldOutWords(outcome)}, although attempts differed and the weights moved. ` +
-      'The likely cause is a model too small for the decision, or too few demonstrations: show more, also the same situation with different choices.',
+      'A likely cause is demonstrations that choose at random, or too few of them: rewards seldom find what to look at. Let them show what is right if you can say it, or show more.',
     remedy: { kind: 'teach-more' },
   }
 }
