@@ -1,7 +1,8 @@
 import { type ImagePart, imagesIn, type Message } from '@espalier/text'
 import { ImageRefusedError } from '@espalier/text/images'
-import { changeImages } from '../../base/core/image.ts'
+import { changeImages, type ImageStore } from '../../base/core/image.ts'
 import { whyUnseen } from '../rollout/images/admit.ts'
+import { boundedStore } from '../rollout/images/bounded-store.ts'
 import { keepSentImage } from '../rollout/images/keep.ts'
 import { withoutOldest } from '../rollout/images/leave-out.ts'
 import type { CaptureContext, ChatRequest } from './contract.ts'
@@ -13,6 +14,7 @@ export class SentImages {
   readonly #note: (detail: string) => void
   /** By address: references that were given out, and what was fetched. */
   #known: Map<string, ImagePart> | undefined
+  #store: ImageStore | undefined
 
   /** `note` is told of images that are left out. */
   constructor(context: CaptureContext, note: (detail: string) => void) {
@@ -53,7 +55,8 @@ export class SentImages {
     const address = part.type === 'image_url' ? part.image_url.url : ''
     const known = this.#known?.get(address)
     if (known) return known
-    const kept = await keepSentImage(part, images!, signal)
+    this.#store ??= boundedStore(images!.store)
+    const kept = await keepSentImage(part, { ...images!, store: this.#store }, signal)
     renderer.images!.count(kept)
     this.#known ??= new Map()
     this.#known.set(kept.image_url.url, kept)

@@ -11,6 +11,7 @@ import {
   type Message,
   textOf,
 } from '@espalier/text'
+import { parseReference } from '@espalier/text/images'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
@@ -36,7 +37,8 @@ import { recordOfTrajectory, replayWorld } from '../../environments/fork.ts'
 import { tool } from '../../environments/tools/tool.ts'
 import { rollChain } from '../chain.ts'
 import { imageKeeper } from './admit.ts'
-import type { ImageSettings } from './keep.ts'
+import { boundedStore } from './bounded-store.ts'
+import { type ImageSettings, keepImage } from './keep.ts'
 import { makeMemoryStore } from './memory-store.ts'
 
 const seeing = await openSeeingRenderer()
@@ -271,6 +273,16 @@ describe('an attempt that sees', () => {
     const blind = await rolled(world, { renderer, policy: script(renderer, answers) })
     expect(blind.trajectory.outcome).toEqual({ kind: 'completed' })
     expect(textOf(blind.trajectory.messages[2]!.content)).toBe('a pear:\n[image image/png]')
+  })
+
+  it('H7: takes no more room than an attempt may have, however often it is sent', async () => {
+    const { signal } = new AbortController()
+    const { image_url: first } = await keepImage(picture(1), images, signal)
+    const { bytes } = parseReference(first.url)!
+    const bounded = { ...images, store: boundedStore(store, bytes + 1) }
+    for (let sent = 0; sent < 3; sent++) await keepImage(picture(1), bounded, signal)
+    await expect(keepImage(picture(2), bounded, signal)).rejects.toThrow('images sent have more')
+    expect(await bounded.store.read(parseReference(first.url)!)).toHaveLength(bytes)
   })
 
   it('is refused by its boundary where the model or the policy only reads', async () => {
