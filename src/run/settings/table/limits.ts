@@ -42,7 +42,7 @@ export const limits = {
     'Images: how many are shown at one time, how large one may be, and a host they may be fetched from',
     {
       argument: 'max=N,pixels=N,from=HOST',
-      commands: ['roll', 'eval', 'train', 'fork'],
+      commands: ['roll', 'eval', 'train', 'gateway', 'rollouts', 'fork'],
       usedIn: 'threads',
     },
   ),
