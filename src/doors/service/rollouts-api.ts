@@ -196,7 +196,8 @@ const operations: readonly Operation[] = [
   {
     path: '/v1/rollouts/{id}/groups',
     method: 'get',
-    summary: 'Take finished groups, waiting for the next where there is none',
+    summary:
+      'Take finished groups, waiting for the next where there is none; their rows alone with Accept: application/vnd.apache.arrow.stream',
     answer: takenGroups,
     query: {
       after: 'Acknowledges every group up to this cursor, and gives those after it',

@@ -19,6 +19,7 @@ import {
   worldClose,
   worldRequest,
 } from './rollouts-api.ts'
+import { arrowType, toArrow } from './rollouts-arrow.ts'
 import type { WeightsDesk } from './rollouts-policy.ts'
 import type { Worlds } from './rollouts-worlds.ts'
 import { unnamed } from './trainers.ts'
@@ -72,12 +73,15 @@ function addRolloutRoutes(door: Door, rollouts: Rollouts): void {
   })
   door.get('/v1/rollouts/:id/groups', async (request, reply) => {
     const { after, wait, max } = request.query
-    return await rollouts.take(request.params.id, {
+    const taken = await rollouts.take(request.params.id, {
       after: readCursor('after', after),
       wait: Math.min(longestWait, readNumber('wait', wait, 0)),
       max: Math.max(1, readNumber('max', max, 64)),
       signal: closing(reply),
     })
+    if (!request.headers.accept?.includes(arrowType)) return taken
+    reply.send(200, arrowType, toArrow(taken))
+    return undefined
   })
   door.get('/v1/rollouts/:id/events', async (request, reply) => {
     const last = request.headers['last-event-id'] ?? request.query.after

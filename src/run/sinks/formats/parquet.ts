@@ -9,7 +9,7 @@ import type { Table } from '../parquet/table.ts'
 import { neutralTraining, rowHead, rowTail } from './jsonl.ts'
 
 /** The columns: the fields of the neutral format, what is nested as JSON text. */
-const columns: readonly Column[] = [
+export const rowColumns: readonly Column[] = [
   { name: 'run', kind: 'text' },
   { name: 'group', kind: 'text' },
   { name: 'tree', kind: 'text' },
@@ -81,7 +81,7 @@ export const parquet: Format = {
 
 /** Begins the table of a run's rows. */
 export function openRows(output: Output, run: string): Table {
-  return openTable(output, columns, { 'espalier.format': '1', 'espalier.run': run })
+  return openTable(output, rowColumns, { 'espalier.format': '1', 'espalier.run': run })
 }
 
 /** The rows of a group, cell by cell. */
@@ -101,9 +101,10 @@ export function toRows(
   )
 }
 
-const texts = new Set(columns.filter(({ kind }) => kind === 'text').map(({ name }) => name))
+const texts = new Set(rowColumns.filter(({ kind }) => kind === 'text').map(({ name }) => name))
 
-function toCells(parts: readonly object[]): Readonly<Record<string, Cell>> {
+/** The cells of a row whose fields are in several objects. */
+export function toCells(parts: readonly object[]): Readonly<Record<string, Cell>> {
   const cells: Record<string, Cell> = {}
   for (const part of parts) {
     for (const [name, value] of Object.entries(part)) {
