@@ -273,6 +273,8 @@ export interface Policy extends AsyncDisposable {
   readonly members?: readonly Policy[]
   /** How much of all prompts the server found in its cache, by its own count; undefined if it does not tell. */
   prefixCache?(call: Call): Promise<PrefixCache | undefined>
+  /** How full its server's cache of keys and values is, from 0 to 1; undefined if it does not tell. */
+  pressure?(call: Call): Promise<number | undefined>
   /** Sets which distribution the server's log-probabilities were measured to be of; later samples carry it. */
   takeLogprobs?(found: 'raw' | 'processed'): void
 }

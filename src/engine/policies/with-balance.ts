@@ -104,6 +104,13 @@ export function withBalance(policies: readonly Policy[], options: BalanceOptions
         )
       },
     }),
+    ...(policies.some(({ pressure }) => pressure) && {
+      async pressure(call) {
+        const told = await Promise.all(policies.map(each => each.pressure?.(call)))
+        const known = told.filter(each => each !== undefined)
+        return known.length === 0 ? undefined : Math.max(...known)
+      },
+    }),
     takeLogprobs(found) {
       for (const { takeLogprobs } of policies) takeLogprobs?.(found)
     },

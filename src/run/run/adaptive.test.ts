@@ -35,6 +35,40 @@ describe('adaptive concurrency', () => {
     expect(heard.filter(({ kind }) => kind === 'concurrency-change').length).toBeGreaterThan(0)
   })
 
+  it.each([
+    {
+      use: 0.97,
+      moves: [{ from: 32, to: 28, reason: 'the server’s cache of keys and values is 97 % full' }],
+    },
+    { use: 0.9, moves: [] },
+  ])(
+    'asks for less while the cache of its server is full, and for no more while it nearly is: $use',
+    async ({ use, moves }) => {
+      const { policy } = openCountingPolicy({ length: () => 5, delay: () => 4, end })
+      const heard: RunEvent[] = []
+      for await (const _ of rollGroups(
+        Array.from({ length: 300 }, (_, id) => ({ id, prompt: 'x', answer: 'x' })),
+        {
+          environment: singleTurn(),
+          reward: { one: () => 1 },
+          policy: { ...policy, pressure: async () => use },
+          renderer,
+          estimate: makeEstimate('grpo'),
+          group: 1,
+          concurrency: 48,
+          adaptive: true,
+          signals: makeSignals(),
+          listen: event => heard.push(event),
+        },
+      ));
+      const moved = heard.filter(({ kind }) => kind === 'concurrency-change')
+      expect(moved.slice(0, moves.length)).toMatchObject(moves)
+      expect(
+        moved.filter(event => 'to' in event && 'from' in event && event.to > event.from),
+      ).toEqual([])
+    },
+  )
+
   it('falls to 70 % where the server is busy, at most once a second', () => {
     let now = 0
     const lane = makeLane('policy', 100)

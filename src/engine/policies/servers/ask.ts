@@ -32,3 +32,30 @@ export async function getObject(
   }
   throw new RangeError('no path to ask')
 }
+
+/** What a server says of itself at `/metrics`, one value of a name for each of its engines. */
+export interface Metrics {
+  valuesOf(name: string): readonly number[]
+}
+
+/** Reads a server's metrics; one that has none says nothing. */
+export async function readMetrics(server: Server, call: Call): Promise<Metrics> {
+  const text = (await ask(server, { path: '/metrics' }, call).catch(() => '')).toString()
+  return {
+    valuesOf(name) {
+      const lines = text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))
+      return [...lines].map(([, value]) => Number(value)).filter(Number.isFinite)
+    },
+  }
+}
+
+/** How full the cache of keys and values is, from 0 to 1, by the first of these names that the server knows: of its fullest engine. */
+export async function readPressure(
+  server: Server,
+  names: readonly string[],
+  call: Call,
+): Promise<number | undefined> {
+  const metrics = await readMetrics(server, call)
+  const values = names.map(metrics.valuesOf).find(({ length }) => length > 0)
+  return values && Math.max(...values)
+}

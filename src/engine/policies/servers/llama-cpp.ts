@@ -13,7 +13,7 @@ import { isCut } from '../sampling.ts'
 import { follow } from '../transport/follow.ts'
 import { promptBody } from '../transport/prompt-body.ts'
 import { asCount, asObject, checkPromptCount, parseJson } from '../transport/reading.ts'
-import { ask, getObject } from './ask.ts'
+import { ask, getObject, readPressure } from './ask.ts'
 import {
   type LlamaDraw,
   type LossyDraw,
@@ -77,6 +77,7 @@ export function openLlamaCpp(url: string, options: LlamaCppOptions = {}): Policy
       return finish({ llama, request, ...start }, draw)
     },
     describe: call => describe(server, call),
+    pressure: call => readPressure(server, ['llamacpp:kv_cache_usage_ratio'], call),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }

@@ -25,7 +25,7 @@ import {
 } from '../transport/reading.ts'
 import { isUnknownPath } from '../transport/server-error.ts'
 import { makeVersions, type Versions, versionRange } from '../versions.ts'
-import { ask, getObject } from './ask.ts'
+import { ask, getObject, readPressure } from './ask.ts'
 import type { Generated } from './generated.ts'
 import { checkLaidOut } from './image-data.ts'
 import { type ExpertShape, readExperts } from './routed-experts.ts'
@@ -126,6 +126,7 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     score: (ids, from, { temperature, images }, call) =>
       score(sglang, { ids, from, temperature, images }, call),
     describe: call => describe(sglang, call),
+    pressure: call => readPressure(server, ['sglang:token_usage'], call),
     weights,
     takeLogprobs(found) {
       sglang.logprobs = options.logprobs ?? found

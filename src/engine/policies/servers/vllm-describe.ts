@@ -2,7 +2,7 @@ import type { Call } from '../../../base/core/call.ts'
 import type { PolicyDescription, PrefixCache } from '../../../base/core/policy.ts'
 import { asArray, asCount, asObject, wrong } from '../transport/reading.ts'
 import { ServerError } from '../transport/server-error.ts'
-import { ask, getObject } from './ask.ts'
+import { getObject, readMetrics, readPressure } from './ask.ts'
 import type { Server } from './server.ts'
 
 function isBroken(cause: unknown): boolean {
@@ -44,17 +44,18 @@ export async function describeVllm(
 
 /** How much of all prompts a server has found in its cache: a plain one says so in its metrics alone. */
 export async function countVllmCache(server: Server, call: Call): Promise<PrefixCache | undefined> {
-  const text = (await ask(server, { path: '/metrics' }, call).catch(() => '')).toString()
+  const metrics = await readMetrics(server, call)
   const sum = (name: string): number | undefined => {
-    // One line for every engine of the server.
-    const lines = text.matchAll(
-      new RegExp(`^vllm:prefix_cache_${name}_total\\{.*\\} (\\S+)$`, 'gm'),
-    )
-    const counts = [...lines].map(([, count]) => Number(count)).filter(Number.isFinite)
+    const counts = metrics.valuesOf(`vllm:prefix_cache_${name}_total`)
     return counts.length === 0 ? undefined : counts.reduce((total, count) => total + count, 0)
   }
   const [asked, found] = [sum('queries'), sum('hits')]
   return asked === undefined || found === undefined ? undefined : { asked, found }
+}
+
+/** How full the cache of the fullest engine is; before version 0.11 the metric had another name. */
+export function pressureOfVllm(server: Server, call: Call): Promise<number | undefined> {
+  return readPressure(server, ['vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc'], call)
 }
 
 /** What a server in development mode says of its `--logprobs-mode`; others do not know the path. */

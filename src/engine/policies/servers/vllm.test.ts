@@ -61,16 +61,18 @@ describe('vllm', () => {
     ])
   })
 
-  it('counts what its cache found, in the metrics of a real server, and gives nothing without them', async () => {
+  it('counts what its cache found and how full it is, in the metrics of a real server, and gives nothing without them', async () => {
     const text = readFileSync('test/fixtures/servers/vllm-metrics.txt', 'utf8')
     const metrics = createServer((_, response) => void response.end(text)).listen(0, '127.0.0.1')
     await once(metrics, 'listening')
     await using policy = openVllm(`http://127.0.0.1:${(metrics.address() as AddressInfo).port}`)
     const cache = await policy.prefixCache?.(call())
+    const pressure = await policy.pressure?.(call())
     metrics.close()
     await using silent = await openVllmServer()
     await using other = openVllm(silent.url)
-    expect(cache).toEqual({ asked: 5924, found: 1920 })
+    expect([cache, pressure]).toEqual([{ asked: 5924, found: 1920 }, 0])
+    expect(await other.pressure?.(call())).toBeUndefined()
     expect(await other.prefixCache?.(call())).toBeUndefined()
   })
 

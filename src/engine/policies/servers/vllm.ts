@@ -35,7 +35,7 @@ import {
   readPromptLogprobs,
   type VllmChoice,
 } from './vllm-answer.ts'
-import { countVllmCache, describeVllm } from './vllm-describe.ts'
+import { countVllmCache, describeVllm, pressureOfVllm } from './vllm-describe.ts'
 import { type AskWithImages, makeImageRequests } from './vllm-images.ts'
 import { type VllmEndpoint, vllmPaths, vllmSampleFrame, vllmScoreFrame } from './vllm-request.ts'
 import { makeWeightSync, type UpdateMode, vllmSteps } from './weight-sync.ts'
@@ -132,6 +132,7 @@ export function openVllm(url: string, options: VllmOptions = {}): Policy {
     score: (ids, from, options, call) => score(vllm, { ids, from, ...options }, call),
     describe: call => describeVllm(server, options.servedModel, call),
     prefixCache: call => countVllmCache(server, call),
+    pressure: call => pressureOfVllm(server, call),
     weights,
     takeLogprobs(found) {
       vllm.logprobs = options.logprobs ?? found

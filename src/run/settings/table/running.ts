@@ -36,7 +36,7 @@ export const running = {
   /** Adjusts the number of concurrent requests to the server's signals. @default false */
   adaptive: setting(
     () => z.boolean(),
-    'Raise and lower the requests at one time by how the server answers, up to --concurrency',
+    'Raise and lower the requests at one time by how the server answers and how full its cache is, up to --concurrency',
     {
       default: false,
       commands: ['roll', 'eval', 'train', 'rollouts', 'fork'],
