@@ -3,6 +3,7 @@ import { random, seedOf } from '../src/base/math/random.ts'
 import { environment, roll, tool } from '../src/index.ts'
 import { type Expectation, missedOf } from './expectation.ts'
 import { type Hits, openReplicas, type Routing } from './replay/replicas.ts'
+import { openRouted } from './replay/routed.ts'
 
 const [sessions, replicas, atOnce] = [96, 2, 32]
 /** Turns of an agent's session as published: half have at most 29, one in a hundred more than 85. */
@@ -32,11 +33,19 @@ const agent = environment({
   reward: { looked: ({ report }) => Number(report.turn > 0) },
 })
 
-/** Sessions through a router and two replicas whose caches are modelled: how many tokens were there already. */
+/** A real router, such as `vllm-router` of the package from PyPI. */
+const router = process.env.REPLAY_ROUTER
+
+/**
+ * Sessions through a router and two replicas whose caches are modelled: how many tokens were there already.
+ * `REPLAY_ROUTER=.venv/bin/vllm-router` sends them through the real one too.
+ */
 export async function bench({ json }: { json: boolean }): Promise<object> {
   const tasks = Array.from({ length: sessions }, (_, id) => ({ id: `s${id}`, turns: turnsOf(id) }))
-  const bySession = await replay('session', tasks)
-  const inTurn = await replay('turn', tasks)
+  const through = (routing: Routing) => replay(openReplicas(replicas, { routing, tokens }), tasks)
+  const bySession = await through('session')
+  const inTurn = await through('turn')
+  const routed = router && (await replay(openRouted(replicas, { router, tokens }), tasks))
   if (!json) {
     const turns = tasks.map(task => task.turns).toSorted((a, b) => a - b)
     console.log(
@@ -45,6 +54,7 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
     for (const [name, hits] of Object.entries({
       'by X-Session-ID': bySession,
       'in turn': inTurn,
+      ...(routed && { 'by X-Session-ID, vllm-router': routed }),
     })) {
       const share = (of: number): string => `${((100 * of) / hits.prompt).toFixed(1)} %`
       console.log(
@@ -52,23 +62,23 @@ export async function bench({ json }: { json: boolean }): Promise<object> {
       )
     }
   }
-  const expectations: readonly Expectation[] = [
-    {
+  const expectations = [bySession, ...(routed ? [routed] : [])].map(
+    ({ cached, ceiling }): Expectation => ({
       what: 'hits by session, as a share of what is possible',
-      value: bySession.cached / bySession.ceiling,
+      value: cached / ceiling,
       atLeast: 0.95,
-    },
-  ]
-  return { bySession, inTurn, missed: missedOf(expectations) }
+    }),
+  )
+  return { bySession, inTurn, ...(routed && { routed }), missed: missedOf(expectations) }
 }
 
 async function replay(
-  routing: Routing,
+  opening: Promise<{ readonly url: string; readonly hits: Hits } & AsyncDisposable>,
   tasks: readonly { readonly id: string; readonly turns: number }[],
 ): Promise<Hits> {
-  await using router = await openReplicas(replicas, { routing, tokens })
+  await using router = await opening
   const rolling = roll(agent, tasks, {
-    policy: `sglang:${router.url}`,
+    policy: router.url,
     model: 'models/chatml-bytes',
     group: 1,
     concurrency: atOnce,

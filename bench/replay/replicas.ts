@@ -23,7 +23,7 @@ const block = 16
  * A prefix cache as servers have it: whole blocks, each known by all tokens up to its end, the ones used longest
  * ago given up first.
  */
-class PrefixCache {
+export class PrefixCache {
   readonly #blocks = new Map<string, true>()
   readonly #most: number
 
@@ -67,8 +67,7 @@ export async function openReplicas(
   const server = createServer(async (request, response) => {
     const body = await text(request)
     const { input_ids: ids = [] } = (body ? JSON.parse(body) : {}) as { input_ids?: number[] }
-    const isLast = Buffer.from(ids.slice(-80)).includes('LAST')
-    const answer = [...bytesOf(isLast ? 'done' : call), end]
+    const answer = answerOfSession(ids)
     if (request.url === '/generate' && ids.length > 0) {
       hits.prompt += ids.length
       hits.ceiling += ideal.take(ids)
@@ -81,13 +80,19 @@ export async function openReplicas(
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `sglang:http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     hits: hits as Hits,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()
     },
   }
+}
+
+/** A call, until a prompt ends with `LAST`. */
+export function answerOfSession(prompt: readonly number[]): readonly number[] {
+  const isLast = Buffer.from(prompt.slice(-80)).includes('LAST')
+  return [...bytesOf(isLast ? 'done' : call), end]
 }
 
 const call = '<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>'

@@ -14,6 +14,8 @@ import {
 export interface VllmServerOptions extends ServingOptions {
   /** Is without `/inference/v1/generate`, as older servers are. @default false */
   readonly withoutGenerate?: boolean
+  /** The tokens that its model takes. @default 4096 */
+  readonly context?: number
   /** The prompt that it says it has read. @default the one that was sent */
   readonly reads?: (prompt: readonly number[]) => readonly number[]
 }
@@ -29,7 +31,10 @@ export function openVllmServer(options: VllmServerOptions = {}): Promise<Serving
     },
     others: {
       '/v1/models': ({ json }) =>
-        json({ data: [{ id: 'served', root: 'test/model', max_model_len: 4096 }] }),
+        json({
+          data: [{ id: 'served', root: 'test/model', max_model_len: options.context ?? 4096 }],
+        }),
+      '/health': ({ response }) => response.end(),
     },
     tooLong: {
       error: {
