@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { random, seedOf } from '../src/base/math/random.ts'
 import { type Disturbance, openTrial, rollKilled } from '../test/end-to-end/chaos.ts'
 import { espalier, program, start } from '../test/end-to-end/cli.ts'
+import type { TestServer } from '../test/end-to-end/cluster.ts'
 import type { Fault } from '../test/servers/serving.ts'
 
 const { values, positionals } = parseArgs({
@@ -228,6 +229,21 @@ async function cluster(): Promise<void> {
     `${tasks * group} rollouts on 4 workers in ${seconds} s: ${many.kills} kills of workers, coordinator and database, rows ${isSame ? 'equal to' : 'other than'} one process's`,
   )
   if (many.code !== 0) console.log(many.stderr)
+  await edges(server)
+}
+
+/** What befell clusters of people besides kills: other files, a full disk, pods, many that wait for little. */
+async function edges(server: TestServer): Promise<void> {
+  const { fullDatabase, otherTemplate, pods } = await import('../test/end-to-end/cluster-edges.ts')
+  const { whileIdle } = await import('../bench/cluster/idle.ts')
+  await otherTemplate(server, check)
+  await pods(server, check)
+  await fullDatabase(check)
+  const { claims, workers } = await whileIdle(server, 60)
+  check(
+    claims <= 2,
+    `an attempt that comes while ${workers} workers are idle wakes one: ${claims} claims`,
+  )
 }
 
 const parts = { kills: kill, faults, disk: fullDisk, others, outage } as const

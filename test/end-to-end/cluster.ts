@@ -19,8 +19,7 @@ export interface TestServer extends AsyncDisposable {
 }
 
 /** Starts a server of its own for one test. */
-export async function openTestServer(): Promise<TestServer> {
-  const folder = folderOf(undefined)
+export async function openTestServer(folder = folderOf(undefined)): Promise<TestServer> {
   let server = await openLocalServer(folder)
   const { url } = server
   return {
@@ -111,9 +110,9 @@ export async function rowsOf(folder: string, run: string): Promise<string> {
 export function startWorker(
   server: TestServer,
   folder: string,
-  { lease = 2, threads = 1 } = {},
+  { lease = 2, threads = 1, concurrency = 4 } = {},
 ): Started {
-  const words = ['worker', '--cluster', server.address, '--concurrency', '4']
+  const words = ['worker', '--cluster', server.address, '--concurrency', `${concurrency}`]
   if (threads > 1) words.push('--threads', String(threads))
   return start([...words, '--lease', String(lease)], { folder, variables: server.variables })
 }
@@ -174,12 +173,13 @@ export interface DisturbedRun {
 }
 
 /** The groups that a run has finished so far, whoever coordinated it. */
-function finishedGroups(run: string): number {
+export function finishedGroups(run: string): number {
   const path = join(run, 'events.jsonl')
   return existsSync(path) ? readFileSync(path, 'utf8').split('"kind":"group-end"').length - 1 : 0
 }
 
-function hasEnded({ child }: Started): boolean {
+/** Whether a program has ended. */
+export function hasEnded({ child }: Started): boolean {
   return child.exitCode !== null || child.signalCode !== null
 }
 
