@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { random, seedOf } from '../../src/base/math/random.ts'
 import { openRenderer } from '../../src/run/settings/model-source.ts'
 import { Counter } from '../counter.ts'
-import type { Answer, Asked, Fault } from '../servers/serving.ts'
+import type { Answer, Asked, ServingOptions } from '../servers/serving.ts'
 import { openSglangServer } from '../servers/sglang.ts'
 import { espalier, type Finished, scratch, start } from './cli.ts'
 
@@ -12,10 +12,10 @@ const model = 'models/chatml-bytes'
 const renderer = await openRenderer(model)
 const resultMark = renderer.tokenizer.encode('<tool_response>')
 
-/** A model that calls the tool up to three times and then answers; a function of prompt and seed. */
-function answer({ prompt, seed = 0 }: Asked): Answer {
-  const results = countOf(prompt, resultMark)
-  const isOver = results > 0 && (results === 3 || seed % 2 === 0)
+/** A model that calls the tool up to three times, or so often, and then answers; a function of prompt and seed. */
+function answer({ prompt, seed = 0 }: Asked, calls: number | undefined): Answer {
+  const results = resultsIn(prompt)
+  const isOver = results === (calls ?? 3) || (calls === undefined && results > 0 && seed % 2 === 0)
   const number = seed % 97
   const call = { name: 'calculate', arguments: { expression: `${number}+${results}` } }
   const text = isOver
@@ -29,6 +29,9 @@ function answer({ prompt, seed = 0 }: Asked): Answer {
   }
 }
 
+/** How many results of the tool are in a prompt. */
+export const resultsIn = (prompt: readonly number[]): number => countOf(prompt, resultMark)
+
 function countOf(ids: readonly number[], mark: Int32Array): number {
   return ids.filter((_, at) => mark.every((id, index) => ids[at + index] === id)).length
 }
@@ -40,7 +43,9 @@ export interface Trial {
   readonly group: number
   /** Milliseconds a server takes to answer. */
   readonly latency: number
-  readonly fault?: (index: number) => Fault | undefined
+  /** How often the model calls the tool. @default up to three times */
+  readonly calls?: number
+  readonly fault?: NonNullable<ServingOptions['fault']>
   /** Further words of the command. */
   readonly words?: readonly string[]
 }
@@ -69,7 +74,7 @@ export async function openTrial(trial: Trial): Promise<Disturbance> {
     openSglangServer({
       answer: asked => {
         generations.raise()
-        return answer(asked)
+        return answer(asked, trial.calls)
       },
       latency: trial.latency,
       remember: false,

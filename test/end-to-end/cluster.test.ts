@@ -15,6 +15,7 @@ import {
 import { describeCommands } from './cluster-commands.ts'
 import { describeOutage } from './cluster-outage.ts'
 import { describeQueue } from './cluster-queue.ts'
+import { describeTurns } from './cluster-turns.ts'
 import { describeWorkers } from './cluster-workers.ts'
 
 const server = await openTestServer()
@@ -35,6 +36,7 @@ describe('a cluster', () => {
   describe('by its tables', () => describeQueue(server))
   describe('in one process', () => describeWorkers(server))
   describe('cut off', () => describeOutage(server))
+  describe('with segments', () => describeTurns(server))
   describe('for its users', () => describeCommands(server))
 
   it('[P1][S1] whose workers, coordinator and database are struck down gives the rows of one process', async () => {

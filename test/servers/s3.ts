@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** A server of S3's protocol, as far as segments need it: objects are put whole and read by range, with a signature. */
+/** A server of S3's protocol, as far as segments need it: objects are put whole, read by range and removed, with a signature. */
 export async function openS3(): Promise<{ readonly url: string } & AsyncDisposable> {
   const objects = new Map<string, Buffer>()
   const server = createServer(async (request, response) => {
@@ -14,6 +14,10 @@ export async function openS3(): Promise<{ readonly url: string } & AsyncDisposab
     if (method === 'PUT') {
       objects.set(url, body)
       return void response.writeHead(200, { etag: '"1"' }).end()
+    }
+    if (method === 'DELETE') {
+      objects.delete(url)
+      return void response.writeHead(204).end()
     }
     const object = objects.get(url)
     const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? []

@@ -60,8 +60,8 @@ export interface ServingOptions {
   /** @default any free one */
   readonly port?: number
   readonly answer?: (asked: Asked) => Answer
-  /** The fault of the n-th generation. */
-  readonly fault?: (index: number) => Fault | undefined
+  /** The fault of the n-th generation, which asks for this. */
+  readonly fault?: (index: number, body: Foreign) => Fault | undefined
   /** Whether the n-th generation stops in the middle. */
   readonly hold?: (index: number) => Hold | undefined
   /** Milliseconds before anything is answered. @default 0 */
@@ -117,7 +117,7 @@ export async function openServing(options: ServingOptions, routes: Routes): Prom
         if (options.remember !== false) seen.push({ path, headers: request.headers, body })
         const generate = routes.generations[path]
         const index = generate ? count++ : -1
-        const fault = generate ? options.fault?.(index) : undefined
+        const fault = generate ? options.fault?.(index, body) : undefined
         const turn: Turn = {
           path,
           body,

@@ -11,7 +11,7 @@ import type {
 } from '../../run/run/elsewhere.ts'
 import type { RollParts } from '../../run/run/roll-groups.ts'
 import { plentiful } from '../../run/run/threads/crew.ts'
-import type { RunStorage } from '../../run/store/segments/storage.ts'
+import { type RunStorage, removeTurns } from '../../run/store/segments/storage.ts'
 import type { Listen, WorkerStatus } from '../../run/watch/events.ts'
 import { type Asked, type AskedGroup, answer, leftOf, partOf } from './asked.ts'
 import { type Batch, makeBatch } from './batch.ts'
@@ -194,7 +194,10 @@ export class Coordinator implements Elsewhere {
     await this.#looking
     await this.#collecting
     await this.#changes.flushed()
-    await (isFinished ? this.#row.remove() : this.#row.stop())
+    if (!isFinished) return await this.#row.stop()
+    const { storage } = this.#options
+    if (storage) await removeTurns(storage, await this.#row.turnSegments())
+    await this.#row.remove()
   }
 
   #place(asked: Asked): () => void {

@@ -7,12 +7,15 @@ import type { Crew } from '../../run/run/threads/crew.ts'
 import type { SegmentWriter } from '../../run/store/segments/storage.ts'
 import type { Leased, Leasing } from './leasing.ts'
 import { packPiece, packSpent, unpackWork } from './parcel.ts'
+import type { Turns } from './turns.ts'
 
 /** What makes attempts and groups of a run, and where it puts large trees and images. */
 export interface Makers extends Pick<Crew, 'make' | 'makeGroup'> {
   readonly segment?: SegmentWriter | undefined
   /** Resolves when the coordinator can have all images that were kept until now. */
   readonly sendImages: () => Promise<void>
+  /** Where turns of unfinished attempts lie, if they are kept. */
+  readonly turns?: Turns | undefined
 }
 
 interface Held {
@@ -22,6 +25,7 @@ interface Held {
   readonly leasing: Leasing
   /** Attempts that are not made yet. */
   left: number
+  readonly begun: Work['begun'] | undefined
   done?: Promise<void>
 }
 
@@ -60,6 +64,11 @@ export class LeasedAttempts {
   async claimSuspect(run: string, makers: Makers): Promise<void> {
     await this.#take(makers, leasing => leasing.claim(run, 1, true))
     this.#suspect = [...this.#held.keys()][0]
+  }
+
+  /** What of a run it has. */
+  leasedOf(run: string): readonly Leased[] {
+    return [...this.#held.values()].flatMap(({ leased }) => (leased.run === run ? leased : []))
   }
 
   /** How many attempts of a run it has. */
@@ -131,9 +140,11 @@ export class LeasedAttempts {
     this.#claiming++
     try {
       const claimed = await claim(leasing)
+      const begun = await makers.turns?.begun(claimed)
       for (const leased of claimed) {
         const left = leased.members ?? 1
-        const each: Held = { leased, stop: new AbortController(), leasing, left }
+        const turns = begun?.get(leased.id)
+        const each: Held = { leased, stop: new AbortController(), leasing, left, begun: turns }
         this.#held.set(leased.lease, each)
         each.done = this.#make(each, makers)
       }
@@ -155,8 +166,11 @@ export class LeasedAttempts {
         const bytes = 'of' in made ? packSpent(made.of) : await this.#packed(made.piece, makers)
         return await leasing.finish(leased, bytes)
       })
-      if (isTaken) this.counts.done += leased.members ?? 1
-      else this.counts.refused++
+      if (isTaken) {
+        this.counts.done += leased.members ?? 1
+        const isWhole = leased.members !== null && 'piece' in made
+        for (const id of isWhole ? idsIn(made.piece) : [leased.id]) makers.turns?.over(id)
+      } else this.counts.refused++
     } catch (error) {
       if (stop.signal.aborted) return
       await leasing.fail(leased, withoutSecrets(describeCause(error))).catch(() => undefined)
@@ -169,9 +183,9 @@ export class LeasedAttempts {
 
   /** Makes what is leased; gives what came last, once the parts before that are written. */
   async #madeOf(held: Held, makers: Makers): Promise<Last> {
-    const { leased, stop } = held
+    const { leased, stop, begun } = held
     const call = { signal: stop.signal, making: leased.lease }
-    const work = unpackWork(leased.work)
+    const work = { ...unpackWork(leased.work), ...(begun && { begun }) }
     if (leased.members === null) return this.#last(held, await makers.make(work as Work, call))
     const parts: Promise<void>[] = []
     const made = await makers.makeGroup(work as GroupWork, {
@@ -195,7 +209,8 @@ export class LeasedAttempts {
     const isTaken = await this.#write(held, async () =>
       leasing.keep(leased, await this.#packed(piece, makers)),
     )
-    if (!isTaken) stop.abort(new Error('the lease was lost'))
+    if (isTaken) for (const id of idsIn(piece)) makers.turns?.over(id)
+    else stop.abort(new Error('the lease was lost'))
   }
 
   #last(held: Held, made: Returned | ReturnedGroup): Last {
@@ -234,6 +249,8 @@ export class LeasedAttempts {
 
 /** What ends what was leased. */
 type Last = { readonly piece: Piece } | Extract<Returned, { readonly kind: 'spent' }>
+
+const idsIn = ({ notes }: Piece): readonly string[] => notes.map(([id]) => id)
 
 const sizeOf = (held: readonly Held[]): number => held.reduce((sum, { left }) => sum + left, 0)
 

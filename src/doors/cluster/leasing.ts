@@ -1,4 +1,5 @@
 import { mostTries, suspectAfter } from '../../run/run/served/tries.ts'
+import type { SegmentPlace } from '../../run/store/segments/pointer.ts'
 import { type Batch, makeBatch } from './batch.ts'
 import type { Database } from './database.ts'
 import { joined, moreChannel, overChannel, quickly } from './placing.ts'
@@ -12,6 +13,12 @@ export interface Leased {
   readonly work: Buffer
   /** How many attempts it has, if it is a whole group. */
   readonly members: number | null
+}
+
+/** Where turns lie, and the lease under which they were made: of the attempt, or of its group. */
+interface TurnsLeased extends SegmentPlace {
+  readonly of: string
+  readonly lease: string
 }
 
 /** A run as a worker sees it. */
@@ -225,6 +232,55 @@ export class Leasing {
       ],
     )
     return rows.map(nameOf)
+  }
+
+  /** Says where turns lie of attempts that the worker still holds; gives whether there is one. */
+  async keepTurns(run: string, turns: readonly TurnsLeased[]): Promise<boolean> {
+    const rows = await this.#database.query(
+      `WITH ${quickly} INSERT INTO espalier.turns (run, id, digest, segment, start, size, sum)
+       SELECT $1, g.id, a.digest, g.segment, g.start, g.size, g.sum
+       FROM unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::integer[], $8::integer[], $9::bigint[])
+         AS g (id, leased, lease, segment, start, size, sum)
+       JOIN espalier.attempt a ON a.run = $1 AND a.id = g.leased AND a.lease = g.lease AND a.worker = $2, quick RETURNING 1`,
+      [
+        run,
+        this.#worker,
+        turns.map(({ id }) => id),
+        turns.map(({ of }) => of),
+        turns.map(({ lease }) => lease),
+        turns.map(({ segment }) => segment),
+        turns.map(({ offset }) => offset),
+        turns.map(({ size }) => size),
+        turns.map(({ sum }) => sum),
+      ],
+    )
+    return rows.length > 0
+  }
+
+  /** Where turns lie of attempts that are made from the same things. */
+  async turnsOf(
+    run: string,
+    wanted: readonly Pick<TurnsLeased, 'id' | 'of'>[],
+  ): Promise<readonly (SegmentPlace & Pick<TurnsLeased, 'of'>)[]> {
+    return await this.#database.query(
+      `SELECT g.leased AS of, t.id, t.segment, t.start AS offset, t.size, t.sum::float8 AS sum
+       FROM unnest($2::text[], $3::text[]) AS g (id, leased)
+       JOIN espalier.attempt a ON a.run = $1 AND a.id = g.leased
+       JOIN espalier.turns t ON t.run = $1 AND t.id = g.id AND t.digest = a.digest ORDER BY t.place`,
+      [run, wanted.map(({ id }) => id), wanted.map(({ of }) => of)],
+    )
+  }
+
+  /** Forgets where turns lie; gives the segments of which nothing is needed any more. */
+  async forgetTurns(run: string, ids: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#database.query<{ segment: string }>(
+      `WITH ${quickly}, gone AS (
+         DELETE FROM espalier.turns USING quick WHERE run = $1 AND id = ANY($2::text[]) RETURNING segment)
+       SELECT DISTINCT segment FROM gone WHERE NOT EXISTS (
+         SELECT 1 FROM espalier.turns t WHERE t.run = $1 AND t.segment = gone.segment AND t.id <> ALL($2::text[]))`,
+      [run, ids],
+    )
+    return rows.map(({ segment }) => segment)
   }
 
   /** Reports that an attempt failed here; it is tried again, up to the limit of tries. A group is not. */

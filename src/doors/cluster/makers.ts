@@ -3,7 +3,7 @@ import type { LaneLimits } from '../../base/core/lane.ts'
 import { knownSecrets } from '../../base/core/process/secrets.ts'
 import { laneLimits } from '../../run/run/roll-groups.ts'
 import type { RollOptions } from '../../run/run/roll-options.ts'
-import type { ServedRun, Width } from '../../run/run/served/served-run.ts'
+import type { ServedRun, TurnsKept, Width } from '../../run/run/served/served-run.ts'
 import { Crew } from '../../run/run/threads/crew.ts'
 import { openHere } from '../../run/run/threads/here.ts'
 import type { ThreadStart } from '../../run/run/threads/messages.ts'
@@ -22,6 +22,7 @@ export interface MakersOptions {
   readonly served: ServedRun
   readonly width: Width
   readonly start: Pick<ThreadStart, 'onUpdate' | 'imageFolder'>
+  readonly turns: TurnsKept | undefined
   readonly threads: WorkerThreads
   readonly tell: (line: string) => void
   /** The weights of the run, if it has some of its own. */
@@ -29,7 +30,7 @@ export interface MakersOptions {
 }
 
 /** Opens a crew that makes what it is asked for, and leaves it to the coordinator what is made again. */
-export function openMakers({ served, tell, packWeights, ...more }: MakersOptions): Crew {
+export function openMakers({ served, tell, packWeights, turns, ...more }: MakersOptions): Crew {
   const lanes: LaneLimits & { readonly rollouts: number } = {
     ...laneLimits({ concurrency: more.width }),
     rollouts: rolloutsIn(more.width),
@@ -45,6 +46,7 @@ export function openMakers({ served, tell, packWeights, ...more }: MakersOptions
     ...{ environment: more.environment, ...more.start },
     options: { ...threadOptions(more.options), ...weighingOf(more.options, []).options },
     tellsSamples: true,
+    turns: turns && { address: turns.address, name: turns.name },
     waitsForever: true,
     concurrency: shares[place]!,
     secrets: knownSecrets(),
@@ -53,7 +55,7 @@ export function openMakers({ served, tell, packWeights, ...more }: MakersOptions
     ...rest,
     widths: shares.map(({ rollouts }) => rollouts),
     atOnce: availableParallelism(),
-    start: (place, news) => startThread(startOf(place), { ...news, tell }),
+    start: (place, news) => startThread(startOf(place), { ...news, tell, onKept: turns?.onKept }),
   })
 }
 

@@ -76,6 +76,14 @@ export function openRunRow(database: Database, run: string, coordinator: string)
         [run, name, JSON.stringify(config), JSON.stringify(fingerprint), coordinator, workChannel],
       )
     },
+    /** The segments of turns that nobody removed. */
+    async turnSegments(): Promise<readonly string[]> {
+      const rows = await database.query<{ segment: string }>(
+        'SELECT DISTINCT segment FROM espalier.turns WHERE run = $1',
+        [run],
+      )
+      return rows.map(({ segment }) => segment)
+    },
     /** Renews the coordinator's sign of life; false if another one has taken the run. */
     async beat(): Promise<boolean> {
       const rows = await database.query(

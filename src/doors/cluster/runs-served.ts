@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describeCause } from '../../base/core/failure.ts'
 import { withoutSecrets } from '../../base/core/process/secrets.ts'
 import { rollOptionsOf } from '../../run/run/roll-options.ts'
-import { openServedRun, type Width } from '../../run/run/served/served-run.ts'
+import { openServedRun, type TurnsKept, type Width } from '../../run/run/served/served-run.ts'
 import type { Crew } from '../../run/run/threads/crew.ts'
 import { checkSettings } from '../../run/settings/check-settings.ts'
 import { needed } from '../../run/settings/open-named.ts'
@@ -15,20 +15,20 @@ import {
   withDefaults,
   withoutUndefined,
 } from '../../run/settings/settings.ts'
-import { openStorage, type SegmentWriter } from '../../run/store/segments/storage.ts'
+import { openStorage } from '../../run/store/segments/storage.ts'
 import type { Database } from './database.ts'
 import { makeImageTable } from './images/image-table.ts'
 import { makeImageSender } from './images/send-images.ts'
 import type { Makers } from './leased-attempts.ts'
-import type { Leasing, RunState } from './leasing.ts'
+import type { Leased, Leasing, RunState } from './leasing.ts'
 import { openMakers, type WorkerThreads } from './makers.ts'
 import { differences, type Fingerprint, fingerprintOf } from './prints/fingerprint.ts'
 import type { RunConfig, RunPrint } from './run-row.ts'
+import { Turns } from './turns.ts'
 
 /** A run that is open here. */
 interface ServedHere extends Makers, AsyncDisposable {
   readonly makers: Crew
-  readonly segment: SegmentWriter | undefined
 }
 
 interface Known {
@@ -49,13 +49,14 @@ export interface Serving {
   readonly threads?: WorkerThreads
   readonly database: Database
   readonly tell: (line: string) => void
+  /** What of a run is held here. */
+  readonly held: (run: string) => readonly Leased[]
 }
 
 /** How one run is served. */
 interface OneServing extends Serving {
   readonly run: string
-  /** The name of the segment into which this worker puts large trees. */
-  readonly segment: string
+  readonly leasing: () => Leasing
   packWeights(): Promise<Uint8Array | null>
 }
 
@@ -132,7 +133,7 @@ export class RunsServed implements AsyncDisposable {
         ...this.#serving,
         run,
         packWeights: () => this.#leasing().weights(run),
-        segment: `${run}/${randomUUID()}`,
+        leasing: this.#leasing,
       })
     } catch (error) {
       const reason = withoutSecrets(describeCause(error))
@@ -159,11 +160,13 @@ async function openRun(
   const { onUpdate } = values
   const { threads = 1 } = serving
   const width = widthOf(values, serving.concurrency)
+  const aside = segments === undefined ? undefined : await openAside(segments, values, serving)
+  const { segment, turns, keeping } = aside ?? {}
   const scratch = await mkdtemp(join(tmpdir(), 'espalier-images-'))
   const removeImages = (): Promise<void> => rm(scratch, { recursive: true, force: true })
   const imageFolder = join(scratch, 'images')
   const start = { onUpdate, imageFolder }
-  const how = { ...serving, ...start, concurrency: width }
+  const how = { ...serving, ...start, concurrency: width, turns: keeping }
   const served = await openServedRun(environment, options, how).catch(async error => {
     await removeImages()
     throw error
@@ -174,13 +177,13 @@ async function openRun(
   }
   try {
     refuseDifferent(there.opened, served.print)
-    const makers = openMakers({ ...serving, environment, options, served, width, start, threads })
-    const storage = segments === undefined ? undefined : await openStorage(segments)
-    const segment = storage?.write(serving.segment)
+    const opening = { ...serving, environment, options, served, width, start, threads }
+    const makers = openMakers({ ...opening, turns: keeping })
     const table = makeImageTable(serving.database, serving.run)
     return {
       makers,
       segment,
+      turns,
       sendImages: makeImageSender({ folder: imageFolder, table, segment }),
       make: (work, call) => makers.make(work, call),
       makeGroup: (work, call) => makers.makeGroup(work, call),
@@ -194,6 +197,21 @@ async function openRun(
     await close()
     throw error
   }
+}
+
+/** Where this worker puts large trees and turns of unfinished attempts. */
+async function openAside(
+  address: string,
+  { unfinished }: Settings,
+  { run, leasing, held }: OneServing,
+) {
+  const storage = await openStorage(address)
+  const name = `${run}/${randomUUID()}`
+  const segment = storage.write(name)
+  if (unfinished === 'restart') return { segment }
+  const turns = new Turns({ leasing, run, storage, held: () => held(run) })
+  const onKept: TurnsKept['onKept'] = places => turns.keep(places)
+  return { segment, turns, keeping: { address, name: `${name}-turns`, onKept } }
 }
 
 function refuseDifferent(there: Fingerprint, here: Fingerprint): void {

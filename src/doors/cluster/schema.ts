@@ -104,6 +104,21 @@ const migrations: readonly string[] = [
   ALTER TABLE espalier.image ALTER COLUMN bytes SET STORAGE EXTERNAL;
   CREATE INDEX image_waiting ON espalier.image (run) WHERE NOT taken;
   `,
+  // Where turns of unfinished attempts lie in the segments of a run; whoever goes on with one reads them in their order.
+  `
+  CREATE TABLE espalier.turns (
+    run text NOT NULL REFERENCES espalier.run ON DELETE CASCADE,
+    id text NOT NULL,
+    digest text NOT NULL,
+    place bigserial,
+    segment text NOT NULL,
+    start integer NOT NULL,
+    size integer NOT NULL,
+    sum bigint NOT NULL
+  );
+  CREATE INDEX turns_of ON espalier.turns (run, id);
+  CREATE INDEX turns_in ON espalier.turns (run, segment);
+  `,
 ]
 
 /** The version of the schema that this program knows. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Database } from './database.ts'
 import { LeasedAttempts, type Makers } from './leased-attempts.ts'
-import { Leasing, type RunState } from './leasing.ts'
+import { type Leased, Leasing, type RunState } from './leasing.ts'
 import { threadsOf, type WorkerThreads } from './makers.ts'
 import { workChannel } from './placing.ts'
 import { RunsServed } from './runs-served.ts'
@@ -64,7 +64,8 @@ class Worker {
     this.#leasing = new Leasing(database, randomUUID())
     const now = (): Leasing => this.#leasing
     this.#attempts = new LeasedAttempts(now, () => this.#wake(), options.tell)
-    this.#runs = new RunsServed(now, { ...options, database })
+    const held = (run: string): readonly Leased[] => this.#attempts.leasedOf(run)
+    this.#runs = new RunsServed(now, { ...options, database, held })
   }
 
   async enter(): Promise<void> {

@@ -8,6 +8,7 @@ import type { Limits } from '../../engine/rollout/attempt.ts'
 import type { Examples } from '../../engine/rollout/world/examples.ts'
 import type { GatherOptions } from '../../engine/weigh/gather.ts'
 import type { NotedTree } from '../store/journal-index.ts'
+import type { SegmentPlace } from '../store/segments/pointer.ts'
 import type { Listen, RunEvent, TreeEnd, TreesEnd } from '../watch/events.ts'
 import type { GroupFigures } from '../watch/group-figures.ts'
 import type { BudgetLimits, SpentKind } from './budget.ts'
@@ -27,6 +28,8 @@ export interface Work {
   readonly allowance?: BudgetLimits
   /** The policy to sample from in place of the run's own. */
   readonly endpoint?: string
+  /** Where turns lie that somebody made who is gone, by attempt. */
+  readonly begun?: ReadonlyMap<TreeId, readonly SegmentPlace[]>
 }
 
 /** A whole group to be made in one place, and weighed there. */

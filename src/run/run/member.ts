@@ -16,7 +16,7 @@ export interface MemberOptions {
   /** Instruments around every attempt, the first innermost. */
   readonly instruments?: readonly Instrument[]
   /** Records attempts while they are unfinished. */
-  readonly unfinished?: Unfinished
+  readonly unfinished?: Pick<Unfinished, 'roll'>
 }
 
 /** Rolls one attempt with its instruments; returns the tree of every seat. */

@@ -12,6 +12,7 @@ import { type GatherOptions, gather } from '../../engine/weigh/gather.ts'
 import { gatherSeats, type SeatGroups } from '../../engine/weigh/seats.ts'
 import { costOfTree } from '../store/journal-index.ts'
 import type { RunWriter } from '../store/store.ts'
+import type { Unfinished } from '../store/unfinished.ts'
 import type { Budget } from './budget.ts'
 import type { Elsewhere, Made, Returned } from './elsewhere.ts'
 import { type MemberOptions, rollAttempt, rollShut, scoreAttempt } from './member.ts'
@@ -26,6 +27,7 @@ export interface PipelineOptions extends GatherOptions, MemberOptions {
   readonly seed: number
   readonly signal: AbortSignal
   readonly writer?: RunWriter
+  readonly unfinished?: Unfinished
   /** Called when the pipeline is disposed of. */
   readonly onClose?: () => void
   /** Makes attempts in other places than this process. */

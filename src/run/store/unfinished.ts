@@ -36,7 +36,7 @@ type Append = (entry: AttemptEntry) => Promise<void> | undefined
 type Rolled = Awaited<ReturnType<Strategy>>
 
 /** An attempt that is about to be rolled. */
-interface Rolling {
+export interface Rolling {
   readonly strategy: Strategy
   readonly kept: RolloutContext
   readonly attempt: Attempt
@@ -121,7 +121,7 @@ function usageOf(records: Iterable<AttemptRecord>): { sampled: number; prompt: n
 }
 
 /** Rolls an attempt from its record, and anew if its world diverges from it; `tell` hears which first. */
-async function goOn(
+export async function goOn(
   record: AttemptRecord,
   { strategy, kept, attempt }: Rolling,
   tell: (isContinued: boolean) => Promise<void> | undefined,

@@ -1,12 +1,15 @@
 import { setMaxListeners } from 'node:events'
 import { type Call, onAbort } from '../../../base/core/call.ts'
 import type { Group, Scored, Unscored } from '../../../base/core/group.ts'
+import { treeId } from '../../../base/core/ids.ts'
 import { makeLanes } from '../../../base/core/lane.ts'
 import type { Policy } from '../../../base/core/policy.ts'
 import { absences } from '../../../base/core/process/absences.ts'
 import { type GatherHeader, gather } from '../../../engine/weigh/gather.ts'
 import { openPolicy } from '../../settings/open-policy.ts'
 import { defaults } from '../../settings/settings.ts'
+import { type KeepingTurns, type KeptTurns, keepTurns } from '../../store/segments/kept-turns.ts'
+import { openStorage } from '../../store/segments/storage.ts'
 import type { RunEvent, ServerBack, Warned } from '../../watch/events.ts'
 import { RunStoppedError } from '../../watch/stopped.ts'
 import { watchSamples } from '../../watch/telemetry/watch-samples.ts'
@@ -55,10 +58,17 @@ export interface ServingOptions {
   readonly tellsSamples?: boolean
   /** Where the images of the run are kept. @default in memory */
   readonly imageFolder?: string | undefined
+  /** Where turns of unfinished attempts are kept. @default nowhere */
+  readonly turns?: TurnsKept | undefined
   /** Hears at once of servers that are away and back. @default with the next attempt */
   readonly onSignal?: (event: Warned | ServerBack) => void
   /** Called when a server was away for too long, or contradicts what rows say. @default it is waited for without end */
   readonly onHalted?: (error: RunStoppedError) => void
+}
+
+/** The address of the storage that keeps turns, and what hears where they lie. */
+export interface TurnsKept extends Pick<KeepingTurns, 'name' | 'onKept'> {
+  readonly address: string
 }
 
 /** Opens a run by the names of its parts. */
@@ -67,7 +77,7 @@ export async function openServedRun(
   named: RollOptions,
   serving: ServingOptions,
 ): Promise<ServedRun> {
-  const { concurrency, onUpdate, tell, tellsSamples = true, onSignal, onHalted } = serving
+  const { concurrency, onUpdate, tell, tellsSamples = true, onHalted } = serving
   const closing = new AbortController()
   setMaxListeners(0, closing.signal)
   const options = {
@@ -83,17 +93,10 @@ export async function openServedRun(
   const weights = makeServedWeights(parts.policy, onUpdate)
   const member = memberOptions(parts, makeLanes(laneLimits(parts)))
   const retries: RunEvent[] = []
-  const stop = parts.signals?.on(event => {
-    const isOfServer = event.kind === 'warning' || event.kind === 'server-back'
-    if (onSignal && isOfServer) onSignal(event)
-    else retries.push(event)
-  })
-  const halted = parts.signal!
-  onAbort(halted, () => {
-    if (halted.reason instanceof RunStoppedError) onHalted?.(halted.reason)
-  })
+  const stop = hearServers(parts, serving, retries)
   const endpoints = openEndpoints(named, parts.policy)
   const weighing = gatherOptions(parts)
+  const turns = await openTurns(parts.policy, serving)
   return {
     print: printOpened(parts),
     async make(work, call) {
@@ -105,6 +108,7 @@ export async function openServedRun(
       const budget = call.budget ?? own
       const { sampling, limits, examples, group, task, seed } = work
       const policy = await endpoints.find(work.endpoint)
+      const before = work.begun?.get(treeId(group, work.member))
       const watching = tellsSamples ? [watchSamples(listen)] : []
       const made = {
         ...member,
@@ -113,6 +117,7 @@ export async function openServedRun(
           ...(examples && { examples: { now: examples } }),
         },
         listen,
+        ...(turns && { unfinished: turns.after(before) }),
         instruments: [...weights.instruments, ...(budget ? [budget.instrument] : []), ...watching],
       }
       const both = budget ? AbortSignal.any([signal, budget.signal]) : signal
@@ -132,10 +137,37 @@ export async function openServedRun(
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('the worker left the run'))
       stop?.()
+      await turns?.[Symbol.asyncDispose]()
       await endpoints[Symbol.asyncDispose]()
       await opened[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Hears of servers that are away and back, and of their retries; gives what ends that. */
+function hearServers(
+  { signals, signal }: RollParts,
+  { onSignal, onHalted }: ServingOptions,
+  retries: RunEvent[],
+) {
+  const halted = signal!
+  onAbort(halted, () => {
+    if (halted.reason instanceof RunStoppedError) onHalted?.(halted.reason)
+  })
+  return signals?.on(event => {
+    const isOfServer = event.kind === 'warning' || event.kind === 'server-back'
+    if (onSignal && isOfServer) onSignal(event)
+    else retries.push(event)
+  })
+}
+
+/** Only turns of servers are kept: other policies give the same answer again at once. */
+async function openTurns(
+  policy: Policy,
+  { turns, tell }: ServingOptions,
+): Promise<KeptTurns | undefined> {
+  if (!turns || !policy.describe) return undefined
+  return keepTurns({ ...turns, storage: await openStorage(turns.address), tell })
 }
 
 function spentOf(budget: Budget | undefined) {

@@ -1,10 +1,11 @@
 import type { GroupId } from '../../../base/core/ids.ts'
+import type { SegmentPlace } from '../../store/segments/pointer.ts'
 import type { ServerBack, Warned } from '../../watch/events.ts'
 import type { StopKind } from '../../watch/stopped.ts'
 import type { SpentKind } from '../budget.ts'
 import type { GroupWork, Work } from '../elsewhere.ts'
 import type { RollOptions } from '../roll-options.ts'
-import type { ServingOptions } from '../served/served-run.ts'
+import type { ServingOptions, TurnsKept } from '../served/served-run.ts'
 import type { MadeBatch } from './made-batch.ts'
 
 /** What a thread opens a run with. */
@@ -17,6 +18,8 @@ export interface ThreadStart extends Pick<ServingOptions, 'onUpdate' | 'concurre
   readonly waitsForever?: boolean
   /** Where the images of the run are kept; undefined: in this thread alone. */
   readonly imageFolder: string | undefined
+  /** Where turns of unfinished attempts are kept. @default nowhere */
+  readonly turns?: Omit<TurnsKept, 'onKept'> | undefined
   /** The secrets known to the main thread, which must never be written. */
   readonly secrets: readonly string[]
 }
@@ -60,6 +63,8 @@ export type FromThread =
   /** The order is done: it has paused, has the weights, or is closed. */
   | { readonly kind: 'done'; readonly id: number }
   | { readonly kind: 'line'; readonly line: string }
+  /** Turns of unfinished attempts lie in these places. */
+  | { readonly kind: 'turns'; readonly places: readonly SegmentPlace[] }
   /** A server of it is away, or back. */
   | { readonly kind: 'signal'; readonly event: Warned | ServerBack }
   /** It cannot go on for want of a server. */

@@ -5,7 +5,7 @@ import { Line, type Waiting } from '../../../base/core/threads/line.ts'
 import type { ServerBack, Warned } from '../../watch/events.ts'
 import { RunStoppedError } from '../../watch/stopped.ts'
 import type { GroupWork, Made, Piece, ReturnedGroup, Work } from '../elsewhere.ts'
-import type { Served } from '../served/served-run.ts'
+import type { Served, TurnsKept } from '../served/served-run.ts'
 import type { MadeBatch } from './made-batch.ts'
 import type { NotMade } from './maker.ts'
 import type { FromThread, SharedWork, ThreadStart, ToThread, WeightsOrder } from './messages.ts'
@@ -54,6 +54,8 @@ const closingTime = 3000
 /** The callbacks of a thread. */
 export interface ThreadListener extends ThreadNews {
   readonly tell: (line: string) => void
+  /** Hears where turns of unfinished attempts lie. */
+  readonly onKept?: TurnsKept['onKept'] | undefined
 }
 
 /** What a thread tells besides its answers. */
@@ -195,6 +197,7 @@ class Thread implements RollThread {
     if (news.kind === 'ready') this.#enter()
     else if (news.kind === 'refused') this.#refuse(new Error(news.reason))
     else if (news.kind === 'line') this.#listener.tell(news.line)
+    else if (news.kind === 'turns') this.#listener.onKept?.(news.places)
     else if (news.kind === 'signal') this.#listener.onSignal(news.event)
     else if (news.kind === 'halted')
       this.#listener.onHalted(new RunStoppedError(news.of, news.message))

@@ -1,5 +1,5 @@
 // The program of a thread that makes attempts: it opens the run by the names of its parts and serves it.
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { describeCause } from '../../../base/core/failure.ts'
 import { keepSecret } from '../../../base/core/process/secrets.ts'
 import { makeOutbox } from '../../../base/core/threads/outbox.ts'
@@ -21,6 +21,11 @@ const opening = openServedRun(start.environment, start.options, {
   onUpdate: start.onUpdate,
   tellsSamples: start.tellsSamples,
   imageFolder: start.imageFolder,
+  turns: start.turns && {
+    ...start.turns,
+    name: `${start.turns.name}-${threadId}`,
+    onKept: places => send({ kind: 'turns', places }),
+  },
   onSignal: event => send({ kind: 'signal', event }),
   ...(!start.waitsForever && {
     onHalted: ({ kind, message }) => send({ kind: 'halted', of: kind, message }),

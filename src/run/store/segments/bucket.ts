@@ -20,6 +20,7 @@ export function openBucket(address: string): RunStorage {
     write: name => new BucketSegment(bucket, name),
     read: (segment, offset, size) => bucket.get(segment, offset, size),
     readNow: (segment, offset, size) => bucket.getNow(segment, offset, size),
+    remove: segment => bucket.remove(segment),
   }
 }
 
@@ -52,6 +53,14 @@ class Bucket {
     )
     await response.body?.cancel()
     if (!response.ok) throw this.#refused(name, response.status)
+  }
+
+  async remove(name: string): Promise<void> {
+    const [url, headers] = this.#request({ method: 'DELETE', url: this.#at(name) })
+    const signal = AbortSignal.timeout(patience)
+    const response = await this.#asked(name, fetch(url, { method: 'DELETE', headers, signal }))
+    await response.arrayBuffer()
+    if (!response.ok && response.status !== 404) throw this.#refused(name, response.status)
   }
 
   async get(name: string, offset: number, size: number): Promise<Buffer> {

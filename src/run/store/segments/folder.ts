@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, readSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openPlain, openPlainNow } from '../../../base/core/files/plain-file.ts'
 import { makeGathering } from '../gathering.ts'
@@ -33,6 +33,7 @@ export function openFolder(folder: string): RunStorage {
         closeSync(file)
       }
     },
+    remove: segment => rm(join(folder, segment), { force: true }),
   }
 }
 

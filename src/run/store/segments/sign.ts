@@ -11,7 +11,7 @@ export interface Credentials {
 
 /** A request to be signed. */
 export interface Signed {
-  readonly method: 'GET' | 'PUT'
+  readonly method: 'GET' | 'PUT' | 'DELETE'
   readonly url: URL
   /** Headers that are signed besides its host. */
   readonly headers?: Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { SettingError } from '../../../base/core/names/setting-error.ts'
 import { openFolder } from './folder.ts'
-import { checkPlace, checkPointed, type Pointer } from './pointer.ts'
+import { checkPlace, checkPlaced, type SegmentPlace } from './pointer.ts'
 
 /** Where segments of journals lie: a folder that all machines share, or a bucket. */
 export interface RunStorage {
@@ -13,6 +13,8 @@ export interface RunStorage {
   read(segment: string, offset: number, size: number): Promise<Buffer>
   /** Reads it while everything else waits, for trees that are looked into where nothing can wait. */
   readNow(segment: string, offset: number, size: number): Buffer
+  /** Removes a whole segment, if it is there. */
+  remove(segment: string): Promise<void>
 }
 
 /** A segment that one process writes. */
@@ -33,20 +35,29 @@ export async function openStorage(address: string, directory = '.'): Promise<Run
   return openFolder(resolve(directory, address))
 }
 
-/** The frame of a tree that is pointed to. */
-export async function follow(storage: RunStorage, pointer: Pointer): Promise<Buffer> {
-  checkPlace(`tree ${pointer.id}`, pointer)
-  const { segment, offset, size } = pointer
+/** The frame that lies in a place. */
+export async function follow(storage: RunStorage, place: SegmentPlace): Promise<Buffer> {
+  checkPlace(`tree ${place.id}`, place)
+  const { segment, offset, size } = place
   const frame = await storage.read(segment, offset, size)
-  checkPointed(pointer, frame)
+  checkPlaced(place, frame)
   return frame
 }
 
+/** Removes segments of turns that nobody needs; one that cannot be removed stays. */
+export async function removeTurns(storage: RunStorage, names: readonly string[]): Promise<void> {
+  // Their names may come from a database.
+  const own = names.filter(name => nameOfTurns.test(name))
+  await Promise.allSettled(own.map(name => storage.remove(name)))
+}
+
+const nameOfTurns = /^[\w-]{1,80}\/[\w-]{1,100}-turns[\w-]{0,20}\.frames$/
+
 /** Reads it while everything else waits. */
-export function followNow(storage: RunStorage, pointer: Pointer): Buffer {
-  checkPlace(`tree ${pointer.id}`, pointer)
-  const { segment, offset, size } = pointer
+export function followNow(storage: RunStorage, place: SegmentPlace): Buffer {
+  checkPlace(`tree ${place.id}`, place)
+  const { segment, offset, size } = place
   const frame = storage.readNow(segment, offset, size)
-  checkPointed(pointer, frame)
+  checkPlaced(place, frame)
   return frame
 }
