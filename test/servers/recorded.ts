@@ -29,6 +29,7 @@ export function readRecorded(
     | 'vllm-cpu'
     | 'vllm-bfloat16'
     | 'vllm-images'
+    | 'vllm-images-chat'
     | 'vllm-forms'
     | 'sglang'
     | 'sglang-gpu'

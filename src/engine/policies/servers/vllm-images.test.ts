@@ -1,12 +1,15 @@
-// Against what a real vLLM 0.32.0 answered on a CPU (test/fixtures/servers/vllm-images): a toy of the Qwen2-VL shape.
+// Against what a real vLLM 0.32.0 answered on a CPU (test/fixtures/servers/vllm-images, vllm-images-chat): a toy of the Qwen2-VL shape.
 import { createHash } from 'node:crypto'
+import type { ImagePart, Message } from '@espalier/text'
 import { readImageHeader } from '@espalier/text/images'
 import { describe, expect, it } from 'vitest'
 import { type Recorded, readRecorded, serveRecorded } from '../../../../test/servers/recorded.ts'
 import { expectTokens, sampleRequest } from '../../../base/core/conformance/policy.conformance.ts'
-import type { ImagePlace, PromptImages } from '../../../base/core/image.ts'
+import { changeImages, type ImagePlace, type PromptImages } from '../../../base/core/image.ts'
 import type { Policy } from '../../../base/core/policy.ts'
+import { keepImage } from '../../rollout/images/keep.ts'
 import { makeMemoryStore } from '../../rollout/images/memory-store.ts'
+import { openOpenAiChat } from './openai-chat.ts'
 import { openVllm } from './vllm.ts'
 
 const recorded = readRecorded('vllm-images')
@@ -47,6 +50,32 @@ async function sampleOf(policy: Policy, from: Recorded, images: PromptImages) {
   })
   return expectTokens(await policy.sample(request, { signal: AbortSignal.timeout(20_000) }))
 }
+
+describe('a chat server that is shown images', () => {
+  it.each(readRecorded('vllm-images-chat'))(
+    'is sent what a real vLLM answered to (line $line), and its tokens count if it read those that were meant',
+    async one => {
+      await using server = await serveRecorded([one])
+      await using policy = openOpenAiChat(server.url, { servedModel: one.request.model })
+      const store = makeMemoryStore()
+      const keep = (part: ImagePart) =>
+        keepImage(part, { store, max: 8, pixels: 1e6, from: [] }, AbortSignal.timeout(20_000))
+      const messages = await changeImages(one.request.messages as readonly Message[], keep)
+      const said = JSON.parse(one.body!)
+      const prompt = {
+        ids: Int32Array.from(said.prompt_token_ids),
+        messages,
+        tools: one.request.tools ?? [],
+        images: { places: [], placeholder: Int32Array.of(pad), store },
+      }
+      const { max_tokens: maxTokens, seed } = one.request
+      const request = sampleRequest({ prompt, maxTokens, seed })
+      const sample = await policy.sample(request, { signal: AbortSignal.timeout(20_000) })
+      expect(server.unknown).toEqual([])
+      expect([...expectTokens(sample).segment.ids]).toEqual(said.choices[0].token_ids)
+    },
+  )
+})
 
 describe('vLLM that is shown images', () => {
   it.each(shown)(
