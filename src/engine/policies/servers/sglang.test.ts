@@ -11,6 +11,9 @@ import {
   type PolicySubject,
   sampleRequest,
 } from '../../../base/core/conformance/policy.conformance.ts'
+import { Canvas } from '../../../worlds/pictures/canvas.ts'
+import { imageFacts } from '../../rollout/images/keep.ts'
+import { makeMemoryStore } from '../../rollout/images/memory-store.ts'
 import { openSglang, type SglangOptions } from './sglang.ts'
 
 function subject(
@@ -49,6 +52,30 @@ describe('sglang', () => {
     const rids = server.seen.map(({ body }) => body.rid as string)
     expect(new Set(rids).size).toBe(20)
     expect(new Set(rids.map(rid => rid.length)).size).toBe(1)
+  })
+
+  it('is sent one placeholder and the bytes of each image, and must say that it read what was meant', async () => {
+    await using server = await openSglangServer()
+    await using policy = openSglang(server.url)
+    const bytes = new Canvas(56, 28, [1, 2, 3]).toPng()
+    const facts = imageFacts(bytes)
+    const store = makeMemoryStore()
+    await store.keep(facts, bytes)
+    const places = [{ ...facts, start: 1, end: 3 }]
+    const images = { places, placeholder: Int32Array.of(9), store }
+    const prompt = { ids: Int32Array.of(1, 9, 9, 2), messages: [], tools: [], images }
+    await expect(policy.sample(sampleRequest({ prompt }), call())).rejects.toThrow(
+      /prompt_token_ids/,
+    )
+    expect(server.seen.at(-1)!.body).toMatchObject({
+      input_ids: [1, 9, 2],
+      image_data: [`data:image/png;base64,${bytes.toString('base64')}`],
+      mm_hashes: [facts.digest],
+      return_prompt_token_ids: true,
+    })
+    const turned = { ...images, places: [{ ...facts, orientation: 6, start: 1, end: 3 }] }
+    const sideways = sampleRequest({ prompt: { ...prompt, images: turned } })
+    await expect(policy.sample(sideways, call())).rejects.toThrow(/does not turn images/)
   })
 
   it('numbers versions: integers stand for themselves, other names raise the counter', async () => {
