@@ -185,11 +185,11 @@ describe('a page', () => {
 
   it('is told of what was asked of it in vain, and goes on', async () => {
     const page = '<button disabled>off</button><select aria-label=s><option>a</select>'
-    await using world = await openForHand(site(page, { options: { seconds: 0.3 } }), task)
+    await using world = await openForHand(site(page, { options: { seconds: 3 } }), task)
     const off = world.find('button', 'off')
     expect(await world.call('click', { ref: 'e99' })).toContain('nothing on this page has')
     expect(await world.call('click', { ref: 'css=*' })).toContain('nothing on this page has')
-    expect(await world.call('click', { ref: off })).toContain('Error: click failed: Timeout 300ms')
+    expect(await world.call('click', { ref: off })).toContain('Error: click failed: Timeout 3000ms')
   })
 
   it('has its dialogs answered, and no more tabs than are allowed', async () => {
