@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -41,6 +42,8 @@ export class Fleet implements AsyncDisposable {
   readonly talks: StartedCommand[] = []
   readonly #limits = { ...usualLimits, outputBytes: 10_000_000, seconds: 900, disk: 4096 }
   readonly #stop = new AbortController()
+  /** Tells the commands of a machine that it has ended. */
+  readonly #ended = new EventEmitter()
 
   async start(from: Pick<FleetMachine, 'labels' | 'lease' | 'network'>): Promise<FleetMachine> {
     const empty = mkdtempSync(join(tmpdir(), 'machine-'))
@@ -76,6 +79,7 @@ export class Fleet implements AsyncDisposable {
   async end(id: string): Promise<void> {
     const machine = this.machines.get(id)
     this.machines.delete(id)
+    this.#ended.emit(id)
     this.happened.push('ended')
     await machine?.workspace[Symbol.asyncDispose]()
   }
@@ -88,7 +92,10 @@ export class Fleet implements AsyncDisposable {
 
   /** Starts a line of shell that is talked to; what is asked for by its number later. */
   talk(id: string, line: string, gone?: AbortSignal): StartedCommand {
-    const signal = AbortSignal.any([this.#stop.signal, ...(gone ? [gone] : [])])
+    const ended = new AbortController()
+    this.#ended.once(id, () => ended.abort())
+    const signals = [this.#stop.signal, ended.signal, ...(gone ? [gone] : [])]
+    const signal = AbortSignal.any(signals)
     const started = this.machines.get(id)!.workspace.start!(['/bin/bash', '-c', line], { signal })
     this.talks.push(started)
     return started

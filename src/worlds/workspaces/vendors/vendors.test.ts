@@ -131,37 +131,67 @@ describe.runIf(findWalls().by !== undefined).each(servers)('machines of %s', (ve
   })
 })
 
-it.runIf(findWalls().by !== undefined).each(isSoak ? servers : servers.slice(0, 1))(
-  'a harness runs in a machine of %s without a network, and its report says what it used',
-  async (vendor, serve) => {
-    await using server = await serve()
-    const start = server.fleet.start.bind(server.fleet)
-    server.fleet.start = async from => {
-      const machine = await start(from)
-      const agent = readFileSync('test/harnesses/acp-agent.mjs')
-      await server.fleet.write(machine.id, '/tests/acp-agent.mjs', agent)
-      return machine
-    }
-    process.env.ESPALIER_TEST_VENDOR = 'key'
-    const machines = vendor === 'e2b' ? `\\,machines=${server.url}` : ''
-    const sandbox = `${vendor}:api=${server.url}${machines}\\,key-variable=ESPALIER_TEST_VENDOR`
-    const name = `harness:acp,command=node /tests/acp-agent.mjs /outside,sandbox=${sandbox}`
-    const environment = (await openEnvironmentNamed(name)) as Environment<object>
-    const renderer = await openByteRenderer()
-    const policy = script(renderer, ['paris<|im_end|>'])
-    const tasks = [{ prompt: 'asks the capital of France', answer: 'paris' }]
-    for await (const { members } of roll(environment, tasks, {
-      policy,
-      model: renderer,
-      group: 1,
-    })) {
-      expect(members[0]).toMatchObject({ reward: { total: 1 } })
-      expect(members[0]!.trajectory.report).toMatchObject({ sandbox: { vendor } })
-    }
-    expect(server.fleet.machines.size).toBe(0)
+/** One attempt of a harness in a machine of a vendor, and what the machine's end is told by. */
+async function attemptIn(server: VendorServer, meanwhile = async (): Promise<void> => undefined) {
+  const start = server.fleet.start.bind(server.fleet)
+  server.fleet.start = async from => {
+    const machine = await start(from)
+    const agent = readFileSync('test/harnesses/acp-agent.mjs')
+    await server.fleet.write(machine.id, '/tests/acp-agent.mjs', agent)
+    return machine
+  }
+  process.env.ESPALIER_TEST_VENDOR = 'key'
+  const machines = server.vendor === 'e2b' ? `\\,machines=${server.url}` : ''
+  const more = 'patience=0\\,key-variable=ESPALIER_TEST_VENDOR'
+  const sandbox = `${server.vendor}:api=${server.url}${machines}\\,${more}`
+  const name = `harness:acp,command=node /tests/acp-agent.mjs /outside,sandbox=${sandbox}`
+  const environment = (await openEnvironmentNamed(name)) as Environment<object>
+  const renderer = await openByteRenderer()
+  const policy = script(renderer, ['paris<|im_end|>'])
+  const sample = policy.sample.bind(policy)
+  policy.sample = async (...asked) => {
+    await meanwhile()
+    return await sample(...asked)
+  }
+  const tasks = [{ prompt: 'asks the capital of France', answer: 'paris' }]
+  const asked = { policy, model: renderer, group: 1 }
+  try {
+    for await (const { members, unscored } of roll(environment, tasks, asked))
+      return (members[0] ?? unscored[0])!
+    throw new Error('no group came')
+  } finally {
     await environment[Symbol.asyncDispose]?.()
-  },
-)
+  }
+}
+
+describe.runIf(findWalls().by !== undefined)('a harness in a machine of a vendor', () => {
+  it.each(isSoak ? servers : servers.slice(0, 1))(
+    'runs in %s without a network, and its report says what it used',
+    async (vendor, serve) => {
+      await using server = await serve()
+      const { trajectory, ...rest } = await attemptIn(server)
+      expect(rest).toMatchObject({ reward: { total: 1 } })
+      expect(trajectory.report).toMatchObject({ sandbox: { vendor } })
+      expect(server.fleet.machines.size).toBe(0)
+    },
+  )
+
+  it('fails, without a score, if the machine dies in the middle or the quota is spent', async () => {
+    await using server = await serveE2b()
+    const { fleet } = server
+    const died = await attemptIn(server, async () => {
+      for (const id of [...fleet.machines.keys()]) await fleet.end(id)
+    })
+    fleet.refusals.push({ status: 403, message: 'your quota of 20 machines is spent' })
+    const refused = await attemptIn(server)
+    const failed = { kind: 'failed', boundary: 'environment' }
+    expect(died.trajectory.outcome).toMatchObject(failed)
+    const message = expect.stringContaining('your quota of 20 machines is spent')
+    expect(refused.trajectory.outcome).toMatchObject({ ...failed, message })
+    expect([died, refused].filter(each => 'reward' in each)).toEqual([])
+    expect(fleet.machines.size).toBe(0)
+  })
+})
 
 it('E2B’s protocol without forks says so, and a snapshot does instead, without being left', async () => {
   await using server = await serveE2b({ knowsForks: false })
