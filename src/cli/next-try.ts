@@ -75,7 +75,7 @@ function moreTasks(values: Settings): ReturnType<typeof nextTry> {
     : { words: `Add lines to ${tasks}, and try again`, command: trainLine(values, {}) }
 }
 
-/** Teaches again with four times as much, if it is known how the model was taught. */
+/** Teaches again with four times as much, from what is right alone, if it is known how the model was taught. */
 function teachMore(values: Settings): ReturnType<typeof nextTry> {
   const folder = values.policy?.[0]?.replace(/^embedded:/, '')
   const path = folder === undefined ? undefined : taughtPath(folder)
@@ -93,7 +93,9 @@ function teachMore(values: Settings): ReturnType<typeof nextTry> {
   }
   const others = flags.filter((word, at) => !(word in changes) && !(flags[at - 1]! in changes))
   const words = tasks === undefined || isMade ? 'Show more' : `Add lines to ${tasks}, and show them`
-  return { words, command: commandLine('teach', ...others, ...Object.entries(changes).flat()) }
+  const isScored = isFunction(wordAfter('--demonstrations')) && !flags.includes('--solved')
+  const more = [...Object.entries(changes).flat(), ...(isScored ? ['--solved'] : [])]
+  return { words, command: commandLine('teach', ...others, ...more) }
 }
 
 /** Whether demonstrations are a function's, which shows as many tasks as there are. */

@@ -32,6 +32,7 @@ export const teachCommand: Command = {
   examples: [
     'espalier teach --environment ./shop.ts#shop --demonstrations shown.jsonl --out models/shop',
     'espalier teach --environment ./shop.ts#shop --demonstrations ./shop.ts#show --tasks 500 --out models/shop',
+    'espalier teach --environment ./shop.ts#shop --demonstrations ./shop.ts#show --solved --tasks 2000 --out models/shop   # a show that guesses',
   ],
   settings: ['environment', 'agent', 'tasks', 'split', 'seed', 'epochs', 'learningRate', 'out'],
   defaults: { tasks: 500, epochs: 'fewer for more demonstrations', learningRate: 3e-3 },
@@ -47,6 +48,7 @@ export const teachCommand: Command = {
   },
   own: {
     demonstrations: { help: 'What to learn from', argument: 'FILE|RUN|FILE#EXPORT' },
+    solved: { help: 'Learn only from what a function shows that earns a reward of 1' },
     width: { help: 'Numbers per token inside the model, in 16s (default: 64)', argument: 'N' },
     layers: { help: 'Layers of the model (default: 3)', argument: 'N' },
   },
@@ -92,7 +94,9 @@ async function teachIn(
 ): Promise<number> {
   const { terminal, json, flags, own, signal } = invocation
   const tasks = environment ? await someTasks(environment, values) : []
-  const conversations = await openDemonstrations(demonstrations, { environment, tasks, signal })
+  const isSolvedOnly = own.solved !== undefined
+  const opening = { environment, tasks, signal, isSolvedOnly }
+  const conversations = await openDemonstrations(demonstrations, opening)
   const texts = environment && tasks[0] ? await mistakenWords(environment, tasks[0], signal) : []
   const coverage = coverageOf(conversations)
   for (const line of coverageLines(conversations.length, coverage)) terminal.tell(line)
@@ -143,7 +147,7 @@ function wordsOf({ flags, own }: Invocation): readonly string[] {
     value === undefined ? [] : [`--${flagOf(name as SettingName)}`, String(value)],
   )
   const others = Object.entries(own).flatMap(([name, value]) =>
-    value === undefined ? [] : [`--${name}`, value],
+    value === undefined ? [] : value === '' ? [`--${name}`] : [`--${name}`, value],
   )
   return [...settings, ...others]
 }

@@ -70,15 +70,38 @@ export async function playWorld<Data>(
   return { messages, calls, transitions, outcome, ...(report !== undefined && { report }) }
 }
 
+/** How a task is played in a world that is opened for it. */
+export type PlayCall<Data> = OpenCall & {
+  readonly player: Player<Data>
+  readonly turns: number
+}
+
 /** Opens a world, plays it, disposes of it and scores what was played. */
 export async function scorePlay<Data>(
   environment: Environment<Data>,
   task: Task<Data>,
-  { player, turns, ...call }: OpenCall & { player: Player<Data>; turns: number },
+  call: PlayCall<Data>,
 ): Promise<Reward> {
-  const { signal } = call
+  return (await playScored(environment, task, call)).reward
+}
+
+/** What was played in a world that is gone by then, its tools, and what it earned. */
+export async function playScored<Data>(
+  environment: Environment<Data>,
+  task: Task<Data>,
+  { player, turns, ...call }: PlayCall<Data>,
+): Promise<{ readonly play: Play; readonly tools: World['tools']; readonly reward: Reward }> {
   await using world = await environment.open(task, call)
-  const play = await playWorld(world, task, { player, turns, signal })
+  const play = await playWorld(world, task, { player, turns, signal: call.signal })
+  return { play, tools: world.tools, reward: await rewardOf(environment, task, play, call) }
+}
+
+async function rewardOf<Data>(
+  environment: Environment<Data>,
+  task: Task<Data>,
+  play: Play,
+  { signal }: Pick<OpenCall, 'signal'>,
+): Promise<Reward> {
   const input = rewardInputOf(play, task, environment.seats?.[0])
   const parts: RewardScore[] = []
   for (const [name, part] of Object.entries(environment.reward)) {

@@ -11,6 +11,7 @@ import { inBounds } from '../../engine/environments/in-bounds.ts'
 import {
   type Play,
   type Player,
+  playScored,
   playWorld,
   type Situation,
 } from '../../engine/environments/play.ts'
@@ -90,6 +91,28 @@ export async function demonstrate<Data>(
   return conversations
 }
 
+/** Plays every task as `show` says, and keeps the conversations that earn at least this reward. */
+async function demonstrateSolved<Data>(
+  environment: Environment<Data>,
+  tasks: readonly Task<Data>[],
+  options: Parameters<typeof demonstrate<Data>>[2] & { readonly successAt: number },
+): Promise<readonly Conversation[]> {
+  const { show, turns, signal, successAt } = options
+  const bounded = inBounds(environment, { seconds: worldSeconds, signal })
+  const player = toPlayer(show)
+  const solved: Conversation[] = []
+  for (const task of tasks) {
+    const call = { player, turns, signal, seed: 0, lanes }
+    const { play, tools, reward } = await playScored(bounded, task, call)
+    if (!succeeds(reward.total, successAt)) continue
+    solved.push({ messages: play.messages, tools, task: task.id })
+  }
+  if (solved.length > 0) return solved
+  throw new SettingError(
+    `--solved: none of ${tasks.length} demonstrations earns a reward of ${successAt}; look at one with \`espalier environment check\``,
+  )
+}
+
 /** An environment's answers to mistakes, so that a model has seen these words before it makes some. */
 export async function mistakenWords<Data>(
   environment: Environment<Data>,
@@ -123,15 +146,20 @@ export interface Opening {
   readonly signal: AbortSignal
   /** The reward from which on a trajectory of a run shows how it is done. @default 1 */
   readonly successAt?: number
+  /** Whether what a function shows is kept only if it earns that reward too. @default false */
+  readonly isSolvedOnly?: boolean
 }
 
 /** Opens demonstrations by name: a file, a run, or `./file.ts#export`, a function that shows each turn. */
 export async function openDemonstrations(
   named: string,
-  { environment, tasks, signal, successAt = 1 }: Opening,
+  { environment, tasks, signal, successAt = 1, isSolvedOnly = false }: Opening,
 ): Promise<readonly Conversation[]> {
   // A path with `./` is not always the user's code: it may be a run or a file of conversations.
   if (!/\.[cm]?[jt]s(?:#|$)/.test(named)) {
+    if (isSolvedOnly && existsSync(named) && !existsSync(`${named}/run.json`)) {
+      throw new SettingError(`--solved: ${named} holds conversations, which nobody can score again`)
+    }
     return await openNamed(`--demonstrations ${named}`, () =>
       readDemonstrations(named, { environment, tasks, successAt }),
     )
@@ -139,7 +167,9 @@ export async function openDemonstrations(
   const show = await readShow(named)
   const wanted = !environment ? '--environment NAME to show it in' : '--tasks FILE to demonstrate'
   if (!environment || tasks.length === 0) throw new SettingError(`${named} needs ${wanted}`)
-  return await demonstrate(environment, tasks, { show, turns: 32, signal })
+  const options = { show, turns: 32, signal, successAt }
+  if (isSolvedOnly) return await demonstrateSolved(environment, tasks, options)
+  return await demonstrate(environment, tasks, options)
 }
 
 /** Opens `./file.ts#export`, a function that shows each turn. */
