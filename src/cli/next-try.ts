@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { commandLine } from '../base/core/names/program-name.ts'
 import type { Trained } from '../learn/learn/train.ts'
+import { isShow } from '../run/demonstrations/demonstrations.ts'
 import {
   defaults,
   flagOf,
@@ -84,8 +85,7 @@ function teachMore(values: Settings): ReturnType<typeof nextTry> {
   }
   const { flags } = JSON.parse(readFileSync(path, 'utf8')) as Taught
   const wordAfter = (flag: string) => flags[flags.indexOf(flag) + 1 || flags.length]
-  const tasks =
-    wordAfter('--tasks') ?? (isFunction(wordAfter('--demonstrations')) ? '500' : undefined)
+  const tasks = wordAfter('--tasks') ?? (isShow(wordAfter('--demonstrations')) ? '500' : undefined)
   const isMade = tasks !== undefined && /^\d+$/.test(tasks)
   const changes = {
     ...(isMade && { '--tasks': `${4 * Number(tasks)}` }),
@@ -93,13 +93,10 @@ function teachMore(values: Settings): ReturnType<typeof nextTry> {
   }
   const others = flags.filter((word, at) => !(word in changes) && !(flags[at - 1]! in changes))
   const words = tasks === undefined || isMade ? 'Show more' : `Add lines to ${tasks}, and show them`
-  const isScored = isFunction(wordAfter('--demonstrations')) && !flags.includes('--solved')
+  const isScored = isShow(wordAfter('--demonstrations')) && !flags.includes('--solved')
   const more = [...Object.entries(changes).flat(), ...(isScored ? ['--solved'] : [])]
   return { words, command: commandLine('teach', ...others, ...more) }
 }
-
-/** Whether demonstrations are a function's, which shows as many tasks as there are. */
-const isFunction = (named = ''): boolean => /\.[cm]?[jt]s(?:#|$)/.test(named)
 
 /** How a model was taught, as it is kept beside its weights. */
 export interface Taught {

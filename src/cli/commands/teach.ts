@@ -2,11 +2,16 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Environment, Task } from '../../base/core/environment.ts'
 import { commandLine } from '../../base/core/names/program-name.ts'
+import { percent } from '../../base/core/names/units.ts'
 import { type Coverage, coverageOf } from '../../learn/learn/coverage.ts'
 import { type AttemptLimits, limitsFor, teachFrom } from '../../learn/learn/teach.ts'
 import type { MeasuredApart, SupervisedStep } from '../../learn/model/supervised.ts'
 import type { TeachModelOptions } from '../../learn/model/teach.ts'
-import { mistakenWords, openDemonstrations } from '../../run/demonstrations/demonstrations.ts'
+import {
+  mistakenWords,
+  openDemonstrations,
+  shareSolved,
+} from '../../run/demonstrations/demonstrations.ts'
 import { refuseBelowFile } from '../../run/run/check-options.ts'
 import { closeEnvironment } from '../../run/run/close-environment.ts'
 import { resolveSettings } from '../../run/settings/config.ts'
@@ -100,6 +105,8 @@ async function teachIn(
   const texts = environment && tasks[0] ? await mistakenWords(environment, tasks[0], signal) : []
   const coverage = coverageOf(conversations)
   for (const line of coverageLines(conversations.length, coverage)) terminal.tell(line)
+  const share = isSolvedOnly ? undefined : await shareSolved(demonstrations, opening)
+  if (share !== undefined && share < 0.9) terminal.tell(guessingLine(share))
   await using policy = await teachFrom(conversations, {
     seed: values.seed,
     out,
@@ -162,6 +169,10 @@ function coverageLines(count: number, { situations, values, wanted }: Coverage):
         `${wanted} situations would be safer, as a small model copies what it has seen often: show more tasks, with other names and numbers`,
       ]
 }
+
+/** Said of demonstrations that are often wrong: a model learns to be wrong as often. */
+const guessingLine = (share: number): string =>
+  `about ${percent(share)} of what is shown earns a reward of 1: with --solved only that is learned from, and --tasks N makes up for the rest`
 
 /** The sizes of the model, if they are given. */
 function shapeOf({ width, layers }: Invocation['own']): TeachModelOptions['shape'] & object {

@@ -7,7 +7,7 @@ import { type Filter, heldOutFilter } from '../../base/core/group.ts'
 import type { TaskId } from '../../base/core/ids.ts'
 import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
 import { roll } from '../run/roll.ts'
-import { openDemonstrations, readDemonstrations } from './demonstrations.ts'
+import { openDemonstrations, readDemonstrations, shareSolved } from './demonstrations.ts'
 
 const model = await openByteRenderer()
 
@@ -47,6 +47,7 @@ export const wrong = ({ turn }) => turn === 0 ? 'never' : undefined`,
   expect(shown.map(({ task, messages }) => [task, messages.at(-1)?.content])).toEqual([
     ['one', 'yes'],
   ])
+  expect(await shareSolved(`${file}#show`, opening)).toBe(0.5)
   await expect(openDemonstrations(`${file}#wrong`, opening)).rejects.toThrow('none of 2')
   await expect(openDemonstrations(join(folder, 'said.jsonl'), opening)).rejects.toThrow(
     'nobody can',

@@ -91,7 +91,28 @@ export async function demonstrate<Data>(
   return conversations
 }
 
-/** Plays every task as `show` says, and keeps the conversations that earn at least this reward. */
+/** Demonstrations that are scored, to find out how many are right. */
+const scoredAtMost = 32
+
+/**
+ * The share of the first demonstrations that earn a reward of 1; undefined if nothing is shown by a
+ * function, or what is shown cannot be stepped or scored.
+ */
+export async function shareSolved(
+  named: string,
+  { environment, tasks, signal }: Opening,
+): Promise<number | undefined> {
+  if (!isShow(named) || !environment) return undefined
+  const some = tasks.slice(0, scoredAtMost)
+  const options = { show: await readShow(named), turns: shownTurns, signal, successAt: 1 }
+  try {
+    return (await demonstrateSolved(environment, some, options)).length / some.length
+  } catch {
+    return undefined
+  }
+}
+
+/** Plays every task as `show` says, and gives the conversations that earn at least this reward. */
 async function demonstrateSolved<Data>(
   environment: Environment<Data>,
   tasks: readonly Task<Data>[],
@@ -107,10 +128,7 @@ async function demonstrateSolved<Data>(
     if (!succeeds(reward.total, successAt)) continue
     solved.push({ messages: play.messages, tools, task: task.id })
   }
-  if (solved.length > 0) return solved
-  throw new SettingError(
-    `--solved: none of ${tasks.length} demonstrations earns a reward of ${successAt}; look at one with \`espalier environment check\``,
-  )
+  return solved
 }
 
 /** An environment's answers to mistakes, so that a model has seen these words before it makes some. */
@@ -156,7 +174,7 @@ export async function openDemonstrations(
   { environment, tasks, signal, successAt = 1, isSolvedOnly = false }: Opening,
 ): Promise<readonly Conversation[]> {
   // A path with `./` is not always the user's code: it may be a run or a file of conversations.
-  if (!/\.[cm]?[jt]s(?:#|$)/.test(named)) {
+  if (!isShow(named)) {
     if (isSolvedOnly && existsSync(named) && !existsSync(`${named}/run.json`)) {
       throw new SettingError(`--solved: ${named} holds conversations, which nobody can score again`)
     }
@@ -167,10 +185,20 @@ export async function openDemonstrations(
   const show = await readShow(named)
   const wanted = !environment ? '--environment NAME to show it in' : '--tasks FILE to demonstrate'
   if (!environment || tasks.length === 0) throw new SettingError(`${named} needs ${wanted}`)
-  const options = { show, turns: 32, signal, successAt }
-  if (isSolvedOnly) return await demonstrateSolved(environment, tasks, options)
-  return await demonstrate(environment, tasks, options)
+  const options = { show, turns: shownTurns, signal, successAt }
+  if (!isSolvedOnly) return await demonstrate(environment, tasks, options)
+  const solved = await demonstrateSolved(environment, tasks, options)
+  if (solved.length > 0) return solved
+  throw new SettingError(
+    `--solved: none of ${tasks.length} demonstrations earns a reward of ${successAt}`,
+  )
 }
+
+/** Turns of a demonstration at most. */
+const shownTurns = 32
+
+/** Whether demonstrations are those of a function, which shows as many tasks as there are. */
+export const isShow = (named = ''): boolean => /\.[cm]?[jt]s(?:#|$)/.test(named)
 
 /** Opens `./file.ts#export`, a function that shows each turn. */
 export async function readShow(named: string): Promise<Show> {
