@@ -345,6 +345,6 @@ export const sandboxServers: KindOfWorld = {
       reason: /not what the protocol has: .*code/,
       meet: sandbox(response => void response.end('{"end":"exited","code":"0","output":4}')),
     },
-    { badness: 'floods', reason: /answers more than \d+ bytes|terminated/, meet: sandbox(pour) },
+    { badness: 'floods', reason: /it sent more than \d+ bytes|terminated/, meet: sandbox(pour) },
   ],
 }

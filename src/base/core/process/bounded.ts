@@ -7,7 +7,7 @@ export async function readBounded(
   let size = 0
   for await (const part of stream ?? []) {
     size += part.length
-    if (size > most) throw new Error(`it has more than ${most} bytes`)
+    if (size > most) throw new Error(`it sent more than ${most} bytes`)
     parts.push(part)
   }
   return Buffer.concat(parts)
