@@ -28,6 +28,7 @@ export const entries = [
 const programs = [
   'cli/main',
   'doors/cluster/server-process',
+  'engine/policies/transport/thread/worker',
   'cell-thread',
   'learn/model/engine/worker',
   'rolling-thread',

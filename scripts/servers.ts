@@ -79,6 +79,7 @@ const formed: FormsReport[] = []
 for (const { kind, url } of asked) {
   await using recorder = await openRecorder(url)
   await using policy = await openPolicy(`${kind === 'chat' ? 'openai' : kind}:${recorder.url}`, {
+    thread: false,
     retries: false,
     ...(values['served-model'] && { servedModel: values['served-model'] }),
   })

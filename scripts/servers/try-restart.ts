@@ -31,6 +31,7 @@ export async function tryRestart(
 ): Promise<RestartReport> {
   let retries = 0
   await using policy = await openPolicy(uri, {
+    thread: false,
     absences,
     retries: { onRetry: () => retries++ },
   })

@@ -83,7 +83,7 @@ export async function gateway(options: GatewayOptions): Promise<RunningGateway> 
   const { environment = elsewhere, tasks, out, graceSeconds = 10 } = options
   await using opening = openLater()
   const opened = opening.add(
-    await openRollParts(environment, tasks, { ...options, outwaits: false }),
+    await openRollParts(environment, tasks, { ...options, serverThread: false, outwaits: false }),
   )
   refuseBatch(opened.parts.estimate, 'the gateway')
   const { seed = 0, split } = opened.parts

@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os'
+import { isMainThread } from 'node:worker_threads'
 import type { Lane } from '../../base/core/lane.ts'
 import { didYouMean } from '../../base/core/names/nearest.ts'
 import type { Policy } from '../../base/core/policy.ts'
@@ -6,6 +8,8 @@ import { type Clock, systemClock } from '../../base/core/process/clock.ts'
 import { readAddress } from './policy-uri.ts'
 import { type Opening, type PolicyScheme, readUri } from './schemes.ts'
 import type { VllmOptions } from './servers/vllm.ts'
+import { byLoad } from './transport/by-load.ts'
+import { openServerThread } from './transport/thread/thread.ts'
 import { makeVersions } from './versions.ts'
 import { withAbsences, withLastWeights } from './with-absences.ts'
 import { type BalanceOptions, withBalance } from './with-balance.ts'
@@ -35,6 +39,8 @@ export interface PolicyOptions {
   readonly deadlineSeconds?: number
   /** Connections to each server at one time. @default 4096 */
   readonly connections?: number
+  /** Whether servers are talked to in a thread of their own. @default true if there are several cores, and outside threads that roll */
+  readonly thread?: boolean
   /** Streams every sample, so that vLLM and llama.cpp keep what an aborted one had. @default false */
   readonly stream?: boolean
   /**
@@ -77,7 +83,10 @@ export async function openPolicy(
 ): Promise<Policy> {
   const uris = typeof uri === 'string' ? [uri] : uri
   if (uris.length === 0) throw new RangeError('No policy: give at least one URI.')
-  const opening: Opening = { ...options, versions: makeVersions() }
+  // A thread that rolls has its own core.
+  const { thread = availableParallelism() > 1 && isMainThread } = options
+  const serverThread = thread ? byLoad(openServerThread()) : undefined
+  const opening: Opening = { ...options, versions: makeVersions(), serverThread }
   const opened: Policy[] = []
   try {
     for (const each of uris) opened.push(await openOne(each, opening))

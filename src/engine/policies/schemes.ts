@@ -3,6 +3,7 @@ import type { PolicyOptions } from './open-policy.ts'
 import type { VllmOptions } from './servers/vllm.ts'
 import { vllmPaths } from './servers/vllm-request.ts'
 import { tinkerServers } from './tinker/server-kind.ts'
+import type { ServerThread } from './transport/thread/thread.ts'
 import type { Versions } from './versions.ts'
 
 /** A kind of policy, named by the beginning of its URI. What anyone decides by a URI is asked of its scheme. */
@@ -29,6 +30,8 @@ export type Cut = 'top-k' | 'top-p' | 'min-p'
 /** What a policy is opened with. */
 export type Opening = PolicyOptions & {
   readonly versions: Versions
+  /** Shared by all servers of the policy. */
+  readonly serverThread: ServerThread | undefined
   /** Which program speaks Tinker's API. */
   readonly server?: string
 }
@@ -43,7 +46,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
     ...server,
     parameters: { logprobs, update, experts: [], session: [] },
     async open(url, options) {
-      return (await import('./servers/sglang.ts')).openSglang(url, options)
+      return (await import('./servers/sglang.ts')).openSglang(url, serverOptions(options))
     },
   },
   vllm: {
@@ -51,7 +54,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
     parameters: { logprobs, endpoint: Object.keys(vllmPaths), experts: [], update, session: [] },
     cuts: ['min-p', 'top-k', 'top-p'],
     async open(url, options) {
-      return (await import('./servers/vllm.ts')).openVllm(url, options)
+      return (await import('./servers/vllm.ts')).openVllm(url, serverOptions(options))
     },
   },
   'llama-cpp': {
@@ -59,7 +62,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
     parameters: { session: [] },
     cuts: ['top-k', 'top-p', 'min-p'],
     async open(url, options) {
-      return (await import('./servers/llama-cpp.ts')).openLlamaCpp(url, options)
+      return (await import('./servers/llama-cpp.ts')).openLlamaCpp(url, serverOptions(options))
     },
   },
   openai: {
@@ -67,7 +70,7 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
     parameters: { session: [] },
     onlyChats: true,
     async open(url, options) {
-      return (await import('./servers/openai-chat.ts')).openOpenAiChat(url, options)
+      return (await import('./servers/openai-chat.ts')).openOpenAiChat(url, serverOptions(options))
     },
   },
   scripted: {
@@ -93,6 +96,10 @@ const ownSchemes: Readonly<Record<string, PolicyScheme>> = {
       return await (await import('./tinker/session.ts')).openTinkerPolicy(url, options)
     },
   },
+}
+
+function serverOptions({ thread: _, serverThread, ...options }: Opening) {
+  return { ...options, ...(serverThread && { thread: serverThread }) }
 }
 
 /** A URI taken apart. */

@@ -126,6 +126,7 @@ describe('findLogprobs', () => {
     const recorded = readRecorded('vllm-bfloat16')
     await using server = await serveRecorded(recorded)
     await using policy = await openPolicy(`vllm:${server.url}`, {
+      thread: false,
       servedModel: 'smol-bf16',
     })
     const sent = recorded.flatMap(({ path, request }) =>

@@ -35,7 +35,7 @@ describe('withAbsences', () => {
     const retries = { attempts: 2, onRetry: () => retried.push('retry') }
     const first = await openVllmServer({ answer })
     const port = Number(new URL(first.url).port)
-    await using policy = await openPolicy(`vllm:${first.url}`, { absences, retries })
+    await using policy = await openPolicy(`vllm:${first.url}`, { thread: false, absences, retries })
     await policy.sample(request, call)
     await first.close()
     const waiting = Array.from({ length: 8 }, () => policy.sample(request, call))
@@ -56,6 +56,7 @@ describe('withAbsences', () => {
     const faults = ['unavailable', 'unavailable', 'unavailable', undefined, 'too-long'] as const
     await using server = await openVllmServer({ answer, fault: at => faults[at] })
     await using policy = await openPolicy(`vllm:${server.url}`, {
+      thread: false,
       absences,
       retries: false,
     })
@@ -75,6 +76,7 @@ describe('withAbsences', () => {
     const gone = await openVllmServer({ answer })
     await gone.close()
     await using policy = await openPolicy([`vllm:${gone.url}`, `vllm:${there.url}`], {
+      thread: false,
       absences,
       onMoved: (server, why) => moved.push(`${server} ${why}`),
     })

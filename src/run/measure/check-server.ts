@@ -109,6 +109,7 @@ async function trySampling(
 ): Promise<Pick<ServerCheck, 'model' | 'trial' | 'problem'>> {
   await using policy = await openPolicy(uri, {
     retries: false,
+    thread: false,
     deadlineSeconds: 60,
     ...(key !== undefined && { key }),
     ...(servedModel !== undefined && { servedModel }),

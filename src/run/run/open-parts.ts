@@ -50,6 +50,11 @@ export interface OpenedParts<Data = unknown> extends AsyncDisposable {
 
 /** What parts are opened with. */
 export interface PartsOptions extends RollOptions {
+  /**
+   * Whether requests to servers go through a thread. Passing them between threads adds latency, which
+   * clients of a door would notice. @default true on several cores
+   */
+  readonly serverThread?: boolean
   /** Whether a policy's server that is away is waited for; else those who ask are told. @default true */
   readonly outwaits?: boolean
   /** Where images are kept, if that is not the run's own folder. */
@@ -143,6 +148,7 @@ function sameOptions(options: PartsOptions) {
   const {
     unfinished: _,
     seats: _seats,
+    serverThread: _thread,
     outwaits: _outwaits,
     images: _images,
     imageFolder: _imageFolder,
@@ -308,7 +314,7 @@ function openHalting({ signal, tell, outage: seconds = defaults.outage }: PartsO
 }
 
 async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): Promise<Sampling> {
-  const { policy: given, record, model, servedModel, logprobs, tell } = options
+  const { policy: given, record, model, servedModel, logprobs, tell, serverThread } = options
   const { outwaits = true } = options
   if (record !== undefined) checkOutputFile('--record', record)
   const rendering = { ...rendererSettings(options), ...(tell && { tell }) }
@@ -344,6 +350,7 @@ async function openPolicyAndRenderer(options: PartsOptions, halting: Halting): P
     openPolicy(uris, {
       ...asking,
       ...(logprobs !== undefined && { logprobs }),
+      ...(serverThread !== undefined && { thread: serverThread }),
       weights: {
         ...(options.offline !== undefined && { offline: options.offline }),
         ...(options.hub !== undefined && { hub: options.hub }),

@@ -47,6 +47,7 @@ async function greetServer(
   await using policy = await openPolicy(uri, {
     ...options,
     retries: false,
+    thread: false,
     deadlineSeconds: patience.answering,
   })
   await reach(uri, new URL(url))

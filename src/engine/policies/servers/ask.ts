@@ -1,4 +1,5 @@
 import { type Call, onAbort } from '../../../base/core/call.ts'
+import type { Exchange } from '../transport/exchange.ts'
 import { asObject, type Fields, parseJson } from '../transport/reading.ts'
 import { isUnknownPath } from '../transport/server-error.ts'
 import type { Server, ServerRequest } from './server.ts'
@@ -6,8 +7,11 @@ import type { Server, ServerRequest } from './server.ts'
 /** Sends a request and waits for its body; an aborted signal closes the connection. */
 export async function ask(server: Server, request: ServerRequest, call: Call): Promise<Buffer> {
   call.signal.throwIfAborted()
-  const { signal } = call
-  const exchange = server.start(request)
+  return await answerOf(server.start(request), call)
+}
+
+/** The answer of an exchange; an aborted signal closes its connection. */
+export async function answerOf<T>(exchange: Exchange<T>, { signal }: Call): Promise<T> {
   const release = onAbort(signal, () => exchange.cancel(signal.reason))
   try {
     return await exchange.answer

@@ -11,7 +11,13 @@ import { llamaForm } from '../form/engines.ts'
 import { toTokenSample } from '../sample.ts'
 import { isCut } from '../sampling.ts'
 import { follow } from '../transport/follow.ts'
-import { promptBody } from '../transport/prompt-body.ts'
+import {
+  type Body,
+  lastsAs,
+  makePromptWriter,
+  type PromptWriter,
+  pathOf,
+} from '../transport/prompt-writer.ts'
 import { asCount, asObject, checkPromptCount, parseJson } from '../transport/reading.ts'
 import { ask, getObject, readPressure } from './ask.ts'
 import {
@@ -40,6 +46,7 @@ interface LlamaCpp {
   readonly server: Server
   readonly where: string
   readonly options: LlamaCppOptions
+  readonly writer: PromptWriter
   readonly clock: Clock
   readonly version: () => number
 }
@@ -49,7 +56,7 @@ export function openLlamaCpp(url: string, options: LlamaCppOptions = {}): Policy
   const server = openServer(url, options)
   const { version = () => 0, clock = systemClock } = options
   const where = `POST ${server.url}/completion`
-  const llama: LlamaCpp = { server, where, options, clock, version }
+  const llama: LlamaCpp = { server, where, options, writer: makePromptWriter(), clock, version }
   return {
     name: `llama-cpp:${server.url}`,
     capabilities: {
@@ -89,8 +96,13 @@ async function drawWhole(
   { maxTokens, call }: { readonly maxTokens: number; readonly call: Call },
 ): Promise<LlamaDraw> {
   const whole = { ...request, maxTokens, stopStrings: [] }
-  const body = bodyOf(whole, false)
-  const answer = await ask(llama.server, told(llama, request, { path: '/completion', body }), call)
+  const body = bodyOf(llama, whole, false)
+  const answer = await ask(
+    llama.server,
+    told(llama, request, { path: '/completion', body: body.bytes }),
+    call,
+  )
+  body.keep()
   return readLlamaAnswer(parseJson(answer, llama.where), askedOf(llama, request))
 }
 
@@ -100,19 +112,20 @@ async function drawStreamed(
   call: Call,
 ): Promise<LlamaDraw> {
   const { server, where } = llama
-  const body = bodyOf(request, true)
+  const body = bodyOf(llama, request, true)
   const stream = makeLlamaStream(askedOf(llama, request))
   const { stopped, body: whole } = await follow(
     {
       where,
       start: onEvents =>
-        server.start(told(llama, request, { path: '/completion', body, onEvents })),
+        server.start(told(llama, request, { path: '/completion', body: body.bytes, onEvents })),
       take: stream.take,
       ids: () => stream.ids,
       watch: request.watch,
     },
     call,
   )
+  body.keep()
   if (whole.length > 0) return readLlamaAnswer(parseJson(whole, where), askedOf(llama, request))
   const drawn = stream.finish(stopped)
   return 'lost' in drawn ? drawAgain(llama, request, { drawn, call }) : drawn
@@ -148,9 +161,14 @@ function askedOf({ where }: LlamaCpp, { topLogprobs = 0, stopIds, stopStrings }:
   return { where, width: topLogprobs, stopIds, stopStrings }
 }
 
-function bodyOf(request: SampleRequest, stream: boolean): Buffer {
+function bodyOf({ writer }: LlamaCpp, request: SampleRequest, stream: boolean): Body {
   const tail = `],${JSON.stringify(rest(request, stream)).slice(1)}`
-  return promptBody(request.prompt.ids, { head: '{"prompt":[', tail })
+  return writer.write(
+    pathOf(request),
+    request.prompt.ids,
+    { head: '{"prompt":[', tail },
+    lastsAs(request.prompt),
+  )
 }
 
 /** States every setting that the server would otherwise choose itself. Greedy samples have no distribution after sampling. */

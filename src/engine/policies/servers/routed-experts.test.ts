@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { readAddress } from '../policy-uri.ts'
+import { packAnswer, unpackAnswer } from './answer-reading.ts'
 import { readExperts } from './routed-experts.ts'
 import { readGenerated } from './sglang-answer.ts'
-import { sampleFrame } from './sglang-request.ts'
+import { makeSampleFrames } from './sglang-request.ts'
 
 const shape = { layers: 2, top: 2 }
 /** Five tokens were read: a prompt of 4 and two sampled ones, the last of which nobody read. */
@@ -42,10 +43,12 @@ describe('experts that servers tell', () => {
     expect(readExperts(value, shape, { ...place, from: 3 })).toEqual(tail)
   })
 
-  it('come with an answer', () => {
+  it('come with an answer from the thread that read it', () => {
     const meta = { finish_reason: { type: 'stop' }, output_token_logprobs: [[-1, 7, null]] }
     const answer = { meta_info: { ...meta, routed_experts: 'AAAA' } }
-    expect(readGenerated(answer, 'here', 0).experts).toBe('AAAA')
+    const read = readGenerated(answer, 'here', 0)
+    expect(unpackAnswer(structuredClone(packAnswer(read)))).toEqual(read)
+    expect(read.experts).toBe('AAAA')
   })
 
   it('says what is wrong with them', () => {
@@ -71,7 +74,8 @@ describe('experts that servers tell', () => {
       stopStrings: [],
     }
     const frame = { rid: 'r', stream: false, adapter: undefined }
-    const tailOf = (more: object) => sampleFrame({ ...request, ...more } as never, frame).tail
+    const tailOf = (more: object) =>
+      makeSampleFrames()({ ...request, ...more } as never, frame).tail
     expect(tailOf({ expertsFrom: 7 })).toContain(
       '"return_routed_experts":true,"routed_experts_start_len":7,',
     )

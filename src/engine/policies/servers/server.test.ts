@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { readEvents } from '../transport/events.ts'
 import type { ServerError } from '../transport/server-error.ts'
+import { openServerThread } from '../transport/thread/thread.ts'
 import { makeVersions } from '../versions.ts'
 import { ask } from './ask.ts'
 import { openServer } from './server.ts'
@@ -28,13 +29,16 @@ async function errorOf(work: Promise<unknown>): Promise<ServerError> {
   )
 }
 
-describe('server', () => {
+describe.each([
+  ['server', {}],
+  ['server in a thread', { thread: openServerThread() }],
+])('%s', (_, where) => {
   it('quotes the beginning of an error page, without the key', async () => {
     await using page = await serving(response => {
       response.statusCode = 500
       response.end(`your key   is\nsecret-key ${'and more '.repeat(500)}`)
     })
-    await using server = openServer(page.url, { key: 'secret-key' })
+    await using server = openServer(page.url, { ...where, key: 'secret-key' })
     const { message, status } = await errorOf(ask(server, { path: '/a', body: '{}' }, call()))
     expect(status).toBe(500)
     expect(message).toContain(`POST ${page.url}/a answered 500: your key is [key] and more`)
@@ -53,7 +57,7 @@ describe('server', () => {
         response.sendDate = false
         response.writeHead(429, each).end()
       })
-      await using server = openServer(page.url)
+      await using server = openServer(page.url, where)
       const error = await errorOf(ask(server, { path: '/' }, call()))
       expect(error.message).toContain('answered 429, with no body')
       seen.push(error.retryAfterSeconds)
@@ -81,7 +85,7 @@ describe('server', () => {
 
   it('waits for a connection no longer than the deadline', async () => {
     await using page = await serving(() => {})
-    await using server = openServer(page.url, { connections: 1, deadlineSeconds: 0.1 })
+    await using server = openServer(page.url, { ...where, connections: 1, deadlineSeconds: 0.1 })
     const errors = await Promise.all(
       [0, 1, 2].map(() => errorOf(ask(server, { path: '/' }, call()))),
     )

@@ -1,6 +1,9 @@
 import { keepSecret } from '../../../base/core/process/secrets.ts'
 import { openConnections } from '../transport/connections.ts'
 import { type Exchange, HttpExchange } from '../transport/exchange.ts'
+import type { ServerThread } from '../transport/thread/thread.ts'
+import { type Reading, readAnswer } from './answer-reading.ts'
+import type { Generated } from './generated.ts'
 
 /** How to reach a server. */
 export interface ServerOptions {
@@ -13,6 +16,8 @@ export interface ServerOptions {
   readonly deadlineSeconds?: number
   /** What tells a request's session: another header than that of routers, or `body:` and a field. @default 'X-Session-ID' */
   readonly session?: string
+  /** Where requests are sent and answers are read. @default the caller's own thread */
+  readonly thread?: ServerThread
 }
 
 /** One request to a server. */
@@ -28,14 +33,25 @@ export interface ServerRequest {
   readonly onEvents?: ((chunk: Buffer) => void) | undefined
 }
 
+/** A request whose answer is read where it arrives. */
+export interface ReadRequest extends ServerRequest {
+  readonly body: Buffer
+}
+
 /** An open way to one HTTP server. */
 export interface Server extends AsyncDisposable {
   readonly url: string
   start(request: ServerRequest): Exchange
+  /** Sends a request whose answer is read where it arrives. */
+  startRead(request: ReadRequest, reading: Reading): Exchange<Generated>
 }
 
 /** Opens a server by its address, a base that paths are appended to. */
 export function openServer(address: string, options: ServerOptions = {}): Server {
+  return options.thread ? options.thread.open(address, options) : openHere(address, options)
+}
+
+function openHere(address: string, options: ServerOptions): Server {
   const { origin, base, url } = addressOf(address)
   const { connections, deadlineSeconds } = { connections: 4096, deadlineSeconds: 600, ...options }
   const pool = openConnections(origin, connections)
@@ -44,8 +60,14 @@ export function openServer(address: string, options: ServerOptions = {}): Server
   if (options.key !== undefined) common.push('authorization', `Bearer ${options.key}`)
   const typed = [...common, 'content-type', 'application/json']
 
-  return {
+  const server: Server = {
     url,
+    startRead(request, reading) {
+      const { answer, cancel } = server.start(request)
+      const { kind, width } = reading
+      const asked = { where: `POST ${url}${request.path}`, width, sent: request.body }
+      return { answer: answer.then(body => readAnswer(body, kind, asked)), cancel }
+    },
     start(request) {
       const { path, body = null, onEvents } = request
       const method = body === null ? 'GET' : 'POST'
@@ -68,10 +90,11 @@ export function openServer(address: string, options: ServerOptions = {}): Server
       await pool.close()
     },
   }
+  return server
 }
 
 /** Checks an address and splits it: the origin, the prefix of every path, and both together. */
-function addressOf(address: string): { origin: string; base: string; url: string } {
+export function addressOf(address: string): { origin: string; base: string; url: string } {
   if (!URL.canParse(address)) {
     throw new Error(`"${address}" is not a URL. Expected one like http://localhost:30000.`)
   }

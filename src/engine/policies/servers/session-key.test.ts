@@ -32,7 +32,7 @@ it.each(Object.entries(kinds))(
     const call = { signal: AbortSignal.timeout(10_000) }
     await using server = await open()
     for (const parameter of ['', '?session=x-dynamo-session-id', '?session=body:nvext.session']) {
-      await using policy = await openPolicy(`${kind}:${server.url}${parameter}`)
+      await using policy = await openPolicy(`${kind}:${server.url}${parameter}`, { thread: false })
       await policy.sample(request, call)
     }
     const asked = server.seen.filter(({ body }: Seen) => body !== undefined)

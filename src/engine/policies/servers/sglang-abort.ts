@@ -6,7 +6,7 @@ import type { Server } from './server.ts'
 /** Aborts samples on an SGLang server. */
 export interface SglangAborts {
   /** Makes the server hand back early what it has when the signal aborts; the returned function ends that. */
-  watch(exchange: Exchange, rids: readonly string[], call: Call): () => void
+  watch(exchange: Exchange<unknown>, rids: readonly string[], call: Call): () => void
   /** Stops a sample whose answer nobody awaits. */
   abort(rid: string): void
   /** Waits for what is under way. */
@@ -41,7 +41,7 @@ export function makeSglangAborts(server: Server, options: SglangAbortOptions): S
   /** An id that the server does not know yet is ignored by it, so the request is repeated. */
   async function insist(
     rids: readonly string[],
-    exchange: Exchange,
+    exchange: Exchange<unknown>,
     reason: unknown,
   ): Promise<void> {
     const over = new AbortController()

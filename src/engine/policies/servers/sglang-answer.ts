@@ -19,7 +19,12 @@ import type { ServerError } from '../transport/server-error.ts'
 import { TokenBuffer } from '../transport/token-buffer.ts'
 import { type Generated, spanNames } from './generated.ts'
 
-/** Reads a whole answer. `width` is how many candidates per token were asked for. */
+/** Reads the body of a whole answer. `width` is how many candidates per token were asked for. */
+export function readGeneratedBody(body: Buffer, where: string, width: number): Generated {
+  return readGenerated(parseJson(body, where), where, width)
+}
+
+/** Reads a whole answer that is parsed already. */
 export function readGenerated(answer: unknown, where: string, width: number): Generated {
   const fields = asObject(answer, where, 'the answer')
   const meta = asObject(fields.meta_info, where, 'meta_info')

@@ -1,6 +1,7 @@
 import type { SampleRequest, ScoreOptions } from '../../../base/core/policy.ts'
 import { sglangForm } from '../form/engines.ts'
-import type { BodyFrame } from '../transport/prompt-body.ts'
+import type { BodyFrame } from '../transport/prompt-writer.ts'
+import { isSameIn, sharedFields } from './same-fields.ts'
 
 /** How a body of `/generate` is framed. */
 export interface GenerateFrame {
@@ -10,20 +11,40 @@ export interface GenerateFrame {
   readonly adapter: string | undefined
 }
 
-/** The body that asks for a sample. */
-export function sampleFrame(
-  request: SampleRequest,
-  { rid, stream, adapter }: GenerateFrame,
-): BodyFrame {
-  const rest = JSON.stringify({
-    rid,
-    stream,
-    ...expertsAsked(request),
-    ...(adapter !== undefined && { lora_path: adapter }),
-    sampling_params: paramsOf(request, request.seed),
-    ...answerFields(request),
-  })
-  return { head: '{"input_ids":[', tail: `],${rest.slice(1)}` }
+/** Writes the bodies of samples; what does not change from one to the next is written once. */
+export function makeSampleFrames(): (request: SampleRequest, frame: GenerateFrame) => BodyFrame {
+  const common = openCommon()
+  return (request, { rid, stream, adapter }) => {
+    const { maxTokens, seed } = request
+    const own = `"max_new_tokens":${maxTokens},"sampling_seed":${seed}`
+    const asked = request.expertsFrom === undefined ? '' : expertsText(request.expertsFrom)
+    return {
+      head: '{"input_ids":[',
+      tail: `],"rid":"${rid}","stream":${stream},${asked}${adapterText(adapter)}"sampling_params":{${own},`,
+      rest: common(request),
+    }
+  }
+}
+
+function expertsText(from: number): string {
+  return `"return_routed_experts":true,"routed_experts_start_len":${from},`
+}
+
+function adapterText(adapter: string | undefined): string {
+  return adapter === undefined ? '' : `"lora_path":${JSON.stringify(adapter)},`
+}
+
+/** Requests of one run share their sampling and stops, so the last text can nearly always be used again. */
+function openCommon(): (request: SampleRequest) => Buffer {
+  let last: SampleRequest | undefined
+  let text = Buffer.alloc(0)
+  return request => {
+    if (isSameIn(last, request, sharedFields)) return text
+    last = request
+    const sampling = JSON.stringify(samplingOf(request)).slice(1)
+    text = Buffer.from(`${sampling},${JSON.stringify(answerFields(request)).slice(1)}`)
+    return text
+  }
 }
 
 /** The samples of a batch: each has its own seed and name. */
@@ -41,9 +62,16 @@ export function severalBody(
   const rest = JSON.stringify({
     ...(adapter !== undefined && { lora_path: seeds.map(() => adapter) }),
     rid: rids,
-    sampling_params: seeds.map(seed => paramsOf(request, seed)),
+    sampling_params: seeds.map(seed => ({
+      ...samplingOf(request),
+      max_new_tokens: request.maxTokens,
+      sampling_seed: seed,
+    })),
     ...answerFields(request),
-    ...expertsAsked(request),
+    ...(request.expertsFrom !== undefined && {
+      return_routed_experts: true,
+      routed_experts_start_len: request.expertsFrom,
+    }),
     stream: false,
   })
   const pieces: Buffer[] = []
@@ -80,16 +108,9 @@ function answerFields({ topLogprobs = 0 }: SampleRequest): object {
   }
 }
 
-function expertsAsked({ expertsFrom }: SampleRequest): object {
-  if (expertsFrom === undefined) return {}
-  return { return_routed_experts: true, routed_experts_start_len: expertsFrom }
-}
-
-function paramsOf(request: SampleRequest, seed: number): object {
+function samplingOf(request: SampleRequest): object {
   const { sampling, stopIds, stopStrings } = request
   return {
-    max_new_tokens: request.maxTokens,
-    sampling_seed: seed,
     n: 1,
     min_new_tokens: 0,
     temperature: sampling.temperature,

@@ -14,6 +14,7 @@ import {
 import { Canvas } from '../../../worlds/pictures/canvas.ts'
 import { imageFacts } from '../../rollout/images/keep.ts'
 import { makeMemoryStore } from '../../rollout/images/memory-store.ts'
+import { openServerThread } from '../transport/thread/thread.ts'
 import { openSglang, type SglangOptions } from './sglang.ts'
 
 function subject(
@@ -23,6 +24,7 @@ function subject(
   return {
     name,
     faults,
+    isElsewhere: parts.policy?.thread !== undefined,
     open: scene =>
       openSglangStage(
         scene,
@@ -38,6 +40,12 @@ describePolicy(
   subject('sglang, streaming only what is new', {
     policy: { stream: true },
     server: { incremental: true },
+  }),
+)
+describePolicy(subject('sglang in a thread', { policy: { thread: openServerThread() } }))
+describePolicy(
+  subject('sglang in a thread, streaming', {
+    policy: { thread: openServerThread(), stream: true },
   }),
 )
 describePolicy(subject('sglang without output_ids', { server: { withoutOutputIds: true } }))

@@ -13,7 +13,7 @@ import { type Clock, systemClock } from '../../../base/core/process/clock.ts'
 import type { LogprobBasis } from '../../../base/core/segment.ts'
 import { toTokenSample } from '../sample.ts'
 import { follow } from '../transport/follow.ts'
-import { promptBody } from '../transport/prompt-body.ts'
+import { lastsAs, makePromptWriter, type PromptWriter, pathOf } from '../transport/prompt-writer.ts'
 import {
   asArray,
   asCount,
@@ -34,7 +34,7 @@ import { withSession } from './session-key.ts'
 import { makeSglangAborts, type SglangAborts } from './sglang-abort.ts'
 import { makeGeneratedStream, readGenerated, readScores } from './sglang-answer.ts'
 import { bodyWithImages } from './sglang-images.ts'
-import { sampleFrame, scoreFrame, severalBody } from './sglang-request.ts'
+import { makeSampleFrames, scoreFrame, severalBody } from './sglang-request.ts'
 import { makeWeightSync, sglangSteps, type UpdateMode } from './weight-sync.ts'
 
 /** How to use an SGLang server. */
@@ -67,6 +67,8 @@ interface Sglang {
   readonly aborts: SglangAborts
   readonly versions: Versions
   readonly clock: Clock
+  readonly writer: PromptWriter
+  readonly frameOf: ReturnType<typeof makeSampleFrames>
   /** A new name for a request. All are of one length: the server aborts by prefix. */
   readonly nextRid: () => string
   /** The adapter that is asked for, if one was loaded. */
@@ -95,6 +97,8 @@ export function openSglang(url: string, options: SglangOptions = {}): Policy {
     aborts: makeSglangAborts(server, { graceSeconds, clock }),
     versions: options.versions ?? makeVersions(),
     clock,
+    writer: makePromptWriter(),
+    frameOf: makeSampleFrames(),
     nextRid: makeRids(),
     adapter: undefined,
   }
@@ -190,27 +194,38 @@ function routed<Sent extends ServerRequest>({ sglang, request }: SampleState, se
 async function sampleWhole(attempt: SampleState, call: Call): Promise<TokenSample> {
   call.signal.throwIfAborted()
   const { request } = attempt
-  const { server, aborts, where, nextRid, adapter } = attempt.sglang
+  const { server, writer, frameOf, aborts, nextRid, adapter } = attempt.sglang
   const rid = nextRid()
-  const body = promptBody(request.prompt.ids, sampleFrame(request, { rid, stream: false, adapter }))
-  const exchange = server.start(routed(attempt, { path: '/generate', body }))
+  const frame = frameOf(request, { rid, stream: false, adapter })
+  const body = writer.write(pathOf(request), request.prompt.ids, frame, lastsAs(request.prompt))
+  const width = request.topLogprobs ?? 0
+  const reading = { kind: 'sglang-generate', width } as const
+  const sent = routed(attempt, { path: '/generate', body: body.bytes })
+  const exchange = server.startRead(sent, reading)
   const release = aborts.watch(exchange, [rid], call)
-  const answer = parseJson(await exchange.answer.finally(release), where)
-  return finish(attempt, readGenerated(answer, where, request.topLogprobs ?? 0))
+  try {
+    const answer = await exchange.answer
+    body.keep()
+    return finish(attempt, answer)
+  } finally {
+    release()
+  }
 }
 
 async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSample> {
   call.signal.throwIfAborted()
   const { request } = attempt
-  const { server, aborts, where, versions, nextRid, adapter } = attempt.sglang
+  const { server, writer, frameOf, aborts, where, versions, nextRid, adapter } = attempt.sglang
   const rid = nextRid()
   const width = request.topLogprobs ?? 0
-  const body = promptBody(request.prompt.ids, sampleFrame(request, { rid, stream: true, adapter }))
+  const frame = frameOf(request, { rid, stream: true, adapter })
+  const body = writer.write(pathOf(request), request.prompt.ids, frame, lastsAs(request.prompt))
   const stream = makeGeneratedStream(where, width)
   const followed = await follow(
     {
       where,
-      start: onEvents => server.start(routed(attempt, { path: '/generate', body, onEvents })),
+      start: onEvents =>
+        server.start(routed(attempt, { path: '/generate', body: body.bytes, onEvents })),
       take: stream.take,
       ids: () => stream.ids,
       watch: request.watch,
@@ -218,6 +233,7 @@ async function sampleStreamed(attempt: SampleState, call: Call): Promise<TokenSa
     call,
   )
   if (followed.stopped) aborts.abort(rid)
+  body.keep()
   if (followed.body.length > 0) {
     return finish(attempt, readGenerated(parseJson(followed.body, where), where, width))
   }
@@ -233,14 +249,10 @@ async function sampleShown(
   call: Call,
 ): Promise<TokenSample> {
   const { request, sglang } = attempt
-  const { server, aborts, nextRid, adapter, where } = sglang
+  const { server, frameOf, aborts, nextRid, adapter, where } = sglang
   const { ids } = request.prompt
   const rid = nextRid()
-  const body = await bodyWithImages(
-    ids,
-    images,
-    sampleFrame(request, { rid, stream: false, adapter }),
-  )
+  const body = await bodyWithImages(ids, images, frameOf(request, { rid, stream: false, adapter }))
   call.signal.throwIfAborted()
   const exchange = server.start(routed(attempt, { path: '/generate', body }))
   const release = aborts.watch(exchange, [rid], call)
@@ -262,8 +274,14 @@ async function sampleBatch(
     return Promise.all(seeds.map(seed => sampleStreamed(one(seed), call)))
   }
   const rids = seeds.map(sglang.nextRid)
-  const prompt = promptBody(request.prompt.ids, listFrame)
-  const body = severalBody(request, prompt, { seeds, rids, adapter: sglang.adapter })
+  const prompt = sglang.writer.write(
+    pathOf(request),
+    request.prompt.ids,
+    listFrame,
+    lastsAs(request.prompt),
+  )
+  const body = severalBody(request, prompt.bytes, { seeds, rids, adapter: sglang.adapter })
+  prompt.keep()
   const exchange = sglang.server.start(routed(attempt, { path: '/generate', body }))
   const release = sglang.aborts.watch(exchange, rids, call)
   const answer = await exchange.answer.finally(release)
@@ -334,7 +352,7 @@ async function score(sglang: Sglang, scoring: Scoring, call: Call): Promise<Scor
 }
 
 async function askToScore(
-  { server, adapter, where }: Sglang,
+  { server, writer, adapter, where }: Sglang,
   { ids, from, temperature, images }: Scoring,
   call: Call,
 ): Promise<unknown> {
@@ -345,8 +363,9 @@ async function askToScore(
     checkLaidOut(answer, ids, where)
     return answer
   }
-  const body = promptBody(ids, frame)
-  const answer = await ask(server, { path: '/generate', body }, call)
+  const body = writer.write('', ids, frame)
+  const answer = await ask(server, { path: '/generate', body: body.bytes }, call)
+  body.keep()
   return parseJson(answer, where)
 }
 

@@ -15,7 +15,8 @@ import {
   wrongLogprob,
 } from '../transport/reading.ts'
 import { TokenBuffer } from '../transport/token-buffer.ts'
-import { spanNames } from './generated.ts'
+import type { Asked } from './answer-reading.ts'
+import { type Generated, spanNames } from './generated.ts'
 
 /** One choice of an answer, checked. */
 export interface VllmChoice {
@@ -50,6 +51,31 @@ export function readChoices(answer: unknown, asked: VllmAsked): readonly VllmCho
   })
   choices.sort((a, b) => Number(a.index ?? 0) - Number(b.index ?? 0))
   return choices.map(({ read }) => read)
+}
+
+/** Reads the body of an answer with one choice. */
+export function readChoiceBody(body: Buffer, { where, width, sent }: Asked): Generated {
+  const answer = parseJson(body, where)
+  const choices = readChoices(answer, { where, width, prompt: () => promptOf(sent) })
+  checkCount(choices, 1, where)
+  const { ids, logprobs, top, finish, weights, experts } = choices[0]!
+  const cached = cachedTokens(answer, where)
+  return {
+    ids,
+    logprobs,
+    top,
+    finish,
+    weights,
+    experts,
+    promptTokens: undefined,
+    cachedTokens: cached,
+  }
+}
+
+/** The ids in a body that was sent: its first list. */
+function promptOf(sent: Buffer): Int32Array {
+  const from = sent.indexOf('[')
+  return Int32Array.from(JSON.parse(sent.toString('latin1', from, sent.indexOf(']', from) + 1)))
 }
 
 /** Throws unless a server gave as many choices as it was asked for. */

@@ -1,6 +1,6 @@
 import type { Call } from '../../../base/core/call.ts'
 import { collapsed, type ImagePlace, type PromptImages } from '../../../base/core/image.ts'
-import type { BodyFrame } from '../transport/prompt-body.ts'
+import type { BodyFrame } from '../transport/prompt-writer.ts'
 import { asObject, type Fields, parseJson } from '../transport/reading.ts'
 import { ServerError } from '../transport/server-error.ts'
 import { ask } from './ask.ts'
@@ -31,7 +31,8 @@ export function makeImageRequests(server: Server): AskWithImages {
     const sent = collapsed(ids, images).join(',')
     const send = async (isKnown: (image: ImagePlace) => boolean): Promise<Fields> => {
       const parts = await partsOf(images, isKnown)
-      const own = `${frame.head}${sent}${frame.tail}`
+      const rest = frame.rest?.toString('utf8') ?? ''
+      const own = `${frame.head}${sent}${frame.tail}${rest}`
       const body = `${own.slice(0, -1)},"return_token_ids":true,"content_parts":${parts}}`
       const answer = await ask(server, told({ path: vllmPaths.generate, body }), call)
       return asObject(parseJson(answer, where), where, 'the answer')

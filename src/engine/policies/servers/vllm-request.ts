@@ -1,6 +1,7 @@
 import type { SampleRequest, Sampling } from '../../../base/core/policy.ts'
 import { vllmForm } from '../form/engines.ts'
-import type { BodyFrame } from '../transport/prompt-body.ts'
+import type { BodyFrame } from '../transport/prompt-writer.ts'
+import { isSameIn, sharedFields } from './same-fields.ts'
 
 /** The two ways to give a vLLM server tokens. */
 export type VllmEndpoint = 'generate' | 'completions'
@@ -21,12 +22,41 @@ export interface VllmFrame {
   readonly count: number
 }
 
-/** The body that asks for samples; everything is stated, so that no `generation_config` applies. */
-export function vllmSampleFrame(request: SampleRequest, options: VllmFrame): BodyFrame {
-  const { endpoint, count } = options
-  const parameters = {
-    seed: request.seed,
-    max_tokens: request.maxTokens,
+/**
+ * Writes the bodies of samples; everything is stated, so that no `generation_config` applies. What does not change
+ * from one to the next is written once.
+ */
+export function makeVllmFrames(): (request: SampleRequest, options: VllmFrame) => BodyFrame {
+  let last: SampleRequest | undefined
+  let framed: VllmFrame | undefined
+  let head = ''
+  let before = ''
+  let rest = Buffer.alloc(0)
+  return (request, options) => {
+    if (!isSameIn(last, request, sharedFields) || !isSameIn(framed, options, frameFields)) {
+      last = request
+      framed = options
+      const frame = frameOf(parametersOf(request, options), options)
+      const own = frame.tail.indexOf(ownNumbers)
+      head = frame.head
+      before = frame.tail.slice(0, own)
+      rest = Buffer.from(frame.tail.slice(own + ownNumbers.length))
+    }
+    const { seed, maxTokens } = request
+    return { head, tail: `${before}"seed":${seed},"max_tokens":${maxTokens}`, rest }
+  }
+}
+
+/** Stands for what differs from sample to sample. */
+const ownNumbers = '"seed":0,"max_tokens":0'
+
+const frameFields = ['endpoint', 'model', 'stream', 'count'] as const
+
+function parametersOf(request: SampleRequest, { endpoint, count }: VllmFrame): object {
+  return {
+    // These two come first, so that a stop string cannot be taken for them.
+    seed: 0,
+    max_tokens: 0,
     ...samplingOf(request.sampling),
     n: count,
     min_tokens: 0,
@@ -37,7 +67,6 @@ export function vllmSampleFrame(request: SampleRequest, options: VllmFrame): Bod
     logprobs: widthFor(endpoint, request.topLogprobs ?? 0),
     ...vllmForm(request.form),
   }
-  return frameOf(parameters, options)
 }
 
 /** The body that asks for the log-probabilities of the prompt itself. */

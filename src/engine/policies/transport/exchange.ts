@@ -11,9 +11,9 @@ import { refusal } from './refusal.ts'
 import { ServerError } from './server-error.ts'
 
 /** A request under way. */
-export interface Exchange {
-  /** The body; empty if events were handed on instead. */
-  readonly answer: Promise<Buffer>
+export interface Exchange<T = Buffer> {
+  /** The body, or what was read from it; empty if events were handed on instead. */
+  readonly answer: Promise<T>
   /** Closes the connection; `answer` rejects with the reason. */
   cancel(reason: unknown): void
 }
