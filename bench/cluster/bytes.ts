@@ -34,7 +34,7 @@ export const long = environment({
 })
 `
 
-/** The same run with short and with long trees, these through the table and in segments. */
+/** A run with short and with long trees, these through the table and in segments. */
 export async function byBytes(server: TestServer): Promise<readonly Carried[]> {
   return [
     await carry(server, 1600, false),

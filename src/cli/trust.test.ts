@@ -98,7 +98,7 @@ it('H8: a terminal is asked, and only a yes is one', async () => {
   expect(questions[0]).toContain('./world.ts')
 })
 
-/** A command at a terminal where somebody answers questions. */
+/** A command at a terminal at which somebody answers questions. */
 function asking(answer: boolean, questions: string[]) {
   return {
     ...{ positionals: [run], flags: {}, own: {}, lists: {}, json: false },

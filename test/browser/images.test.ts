@@ -26,7 +26,7 @@ function longPage(shade: number, bytes: number): ImagePart {
   return { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } }
 }
 
-/** Two of three megabytes, where a page of the viewer brings at most four, and a small one. */
+/** Two of three megabytes and a small one: a page of the viewer brings at most four. */
 const content = [longPage(90, 3e6), longPage(140, 3e6), longPage(190, 1e5)]
 
 const pages = environment({

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openCountingPolicy } from '../../../test/counting-policy.ts'
 import { openByteRenderer } from '../../../test/rolling.ts'
 import { makeLane } from '../../base/core/lane.ts'
+import type { Policy } from '../../base/core/policy.ts'
 import { singleTurn } from '../../engine/environments/built-in/single-turn.ts'
 import { makeEstimate } from '../../engine/weigh/estimate.ts'
 import type { RunEvent } from '../watch/events.ts'
@@ -12,27 +13,38 @@ import { rollGroups } from './roll-groups.ts'
 const renderer = await openByteRenderer()
 const end = renderer.stopIds[0]!
 
+/** What is heard of the concurrency of so many attempts, and the most requests at one time. */
+async function hearChanges(
+  count: number,
+  pressure?: Policy['pressure'],
+): Promise<{ readonly changes: readonly RunEvent[]; readonly most: number }> {
+  const { policy, counts } = openCountingPolicy({ length: () => 5, delay: () => 4, end })
+  const changes: RunEvent[] = []
+  for await (const _ of rollGroups(
+    Array.from({ length: count }, (_, id) => ({ id, prompt: 'x', answer: 'x' })),
+    {
+      environment: singleTurn(),
+      reward: { one: () => 1 },
+      policy: { ...policy, ...(pressure && { pressure }) },
+      renderer,
+      estimate: makeEstimate('grpo'),
+      group: 1,
+      concurrency: 48,
+      adaptive: true,
+      signals: makeSignals(),
+      listen: event => {
+        if (event.kind === 'concurrency-change') changes.push(event)
+      },
+    },
+  ));
+  return { changes, most: counts.most }
+}
+
 describe('adaptive concurrency', () => {
   it('grows while more requests bring more tokens, up to the limit', async () => {
-    const { policy, counts } = openCountingPolicy({ length: () => 5, delay: () => 4, end })
-    const heard: RunEvent[] = []
-    for await (const _ of rollGroups(
-      Array.from({ length: 900 }, (_, id) => ({ id, prompt: 'x', answer: 'x' })),
-      {
-        environment: singleTurn(),
-        reward: { one: () => 1 },
-        policy,
-        renderer,
-        estimate: makeEstimate('grpo'),
-        group: 1,
-        concurrency: 48,
-        adaptive: true,
-        signals: makeSignals(),
-        listen: event => heard.push(event),
-      },
-    ));
-    expect(counts.most).toBeLessThanOrEqual(48)
-    expect(heard.filter(({ kind }) => kind === 'concurrency-change').length).toBeGreaterThan(0)
+    const { changes, most } = await hearChanges(900)
+    expect(most).toBeLessThanOrEqual(48)
+    expect(changes.length).toBeGreaterThan(0)
   })
 
   it.each([
@@ -44,24 +56,7 @@ describe('adaptive concurrency', () => {
   ])(
     'asks for less while the cache of its server is full, and for no more while it nearly is: $use',
     async ({ use, moves }) => {
-      const { policy } = openCountingPolicy({ length: () => 5, delay: () => 4, end })
-      const heard: RunEvent[] = []
-      for await (const _ of rollGroups(
-        Array.from({ length: 300 }, (_, id) => ({ id, prompt: 'x', answer: 'x' })),
-        {
-          environment: singleTurn(),
-          reward: { one: () => 1 },
-          policy: { ...policy, pressure: async () => use },
-          renderer,
-          estimate: makeEstimate('grpo'),
-          group: 1,
-          concurrency: 48,
-          adaptive: true,
-          signals: makeSignals(),
-          listen: event => heard.push(event),
-        },
-      ));
-      const moved = heard.filter(({ kind }) => kind === 'concurrency-change')
+      const { changes: moved } = await hearChanges(300, async () => use)
       expect(moved.slice(0, moves.length)).toMatchObject(moves)
       expect(
         moved.filter(event => 'to' in event && 'from' in event && event.to > event.from),

@@ -73,7 +73,7 @@ function withoutUndefined({ seconds, memory, disk }: Options) {
   }
 }
 
-/** A harness is talked to while it runs; places where nothing can be are refused before anything begins. */
+/** A harness is talked to while it runs; places in which nothing can be are refused before anything begins. */
 async function refuseSilent(workspaces: Workspaces): Promise<void> {
   if (workspaces.talks) return
   await workspaces[Symbol.asyncDispose]()

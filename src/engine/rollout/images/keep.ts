@@ -54,7 +54,7 @@ export async function keepImage(
   return { type: 'image_url', image_url: { url: formatReference(facts) } }
 }
 
-/** The same of an image that somebody outside sent: only bytes, or an address on a host that is allowed. */
+/** That of an image that somebody outside sent: only bytes, or an address on a host that is allowed. */
 export async function keepSentImage(
   part: ImagePart,
   settings: ImageSettings,

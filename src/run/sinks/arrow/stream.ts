@@ -127,7 +127,7 @@ class Batch {
     this.#addBytes(Buffer.concat(texts))
   }
 
-  /** NaN, and null where rows come as JSON, stand for a number that is missing. */
+  /** NaN, and null if rows come as JSON, stand for a number that is missing. */
   #addLists(kind: NumberKind, cells: readonly Cell[]): void {
     const lists = cells.map(cell => (cell ?? []) as ArrayLike<number | null>)
     this.#addBytes(endsOf(lists.map(({ length }) => length)))
