@@ -85,5 +85,8 @@ describe('a cluster', () => {
       kind: 'failed',
       message: expect.stringContaining('4 workers died'),
     })
+    // One coordinator saw all of it, so its report names who worked.
+    const { workers } = JSON.parse(readFileSync(join(folder, 'run', 'report.json'), 'utf8'))
+    expect(workers.length).toBeGreaterThan(0)
   }, 120_000)
 })
